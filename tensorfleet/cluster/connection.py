@@ -41,6 +41,12 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
+def canonical(address: str) -> str:
+    """An address with one spelling for this machine, of which there are several."""
+    host, _, port = address.rpartition(":")
+    return f"127.0.0.1:{port}" if is_loopback(host.strip("[] ")) else address
+
+
 def local_name(host: str, port: int) -> str:
     """The name under which the task at a loopback address can also be reached, without TCP. It has no file."""
     at = "127.0.0.1" if host == "localhost" else host

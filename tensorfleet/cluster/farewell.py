@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
+from tensorfleet.cluster.connection import canonical
 from tensorfleet.cluster.peers import Peer
 from tensorfleet.cluster.placing import task_name
 
@@ -31,15 +32,16 @@ class Farewells:
 
     def __init__(self, server: Any) -> None:
         self._server = server
-        self._gone: set[str] = set()
+        self._gone: set[str] = set()  # their addresses: a chief may also be a worker
         self._ending = False  # somebody has finished its work: perhaps everybody has
         self._looked = 0.0
 
     def heard(self, task: str, served: bool) -> None:
         """Another task has ended: its work is finished, or it only served and was told to stop."""
-        if task not in {task_name(*other) for other in self._others()}:
+        places = [place for other, place in self._places().items() if task_name(*other) == task]
+        if not places:
             return
-        self._gone.add(task)
+        self._gone.update(places)
         self._ending = self._ending or not served
         self._looked = 0.0
 
@@ -52,14 +54,21 @@ class Farewells:
             self.tell_others()  # those that only serve too may not have asked this one yet
             self._server._stopping.set()
 
-    def _others(self) -> list[tuple[str, int]]:
+    def _places(self) -> dict[tuple[str, int], str]:
+        """Where the other tasks are."""
         server = self._server
-        found = [(job, i) for job in server.cluster.jobs for i in server.cluster.task_indices(job)]
-        return [t for t in found if t != (server.job, server.index)]
+        cluster = server.cluster
+        tasks = [(job, i) for job in cluster.jobs for i in cluster.task_indices(job)]
+        found = {task: canonical(cluster.task_address(*task)) for task in tasks}
+        return {task: place for task, place in found.items() if place != found[server.job, server.index]}
+
+    def _others(self) -> list[tuple[str, int]]:
+        """The other tasks that have not ended, each by one of its names."""
+        return list(
+            {place: task for task, place in self._places().items() if place not in self._gone}.values()
+        )
 
     def _finished(self, job: str, index: int) -> bool:
-        if task_name(job, index) in self._gone:
-            return True
         if job == self._server.job == "ps":
             return True  # they serve, as this one does
         return self._serves(job, index)
@@ -86,7 +95,6 @@ class Farewells:
         threads = [
             threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
             for job, index in self._others()
-            if task_name(job, index) not in self._gone
         ]
         for thread in threads:
             thread.start()

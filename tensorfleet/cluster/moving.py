@@ -14,7 +14,7 @@ import socket
 import sys
 from typing import Any
 
-from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, addresses, is_loopback, split_address
+from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, addresses, canonical, is_loopback, split_address
 from tensorfleet.cluster.spec import ClusterSpec
 
 PLACED = "TENSORFLEET_PLACED"
@@ -39,11 +39,11 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
             if i in tasks and (_has_port_too_many(tasks[i], address) or not _is_here(tasks[i])):
                 _moved[tasks[i]] = address
                 tasks[i] = address
-    known = {address for where in placed.values() for address in where}
+    known = {canonical(address) for where in placed.values() for address in where}
     for name, tasks in jobs.items():
         started = len(placed.get(name, []))
         # A task whose address is known was started, if as one of another job.
-        if placed and len(tasks) > started and not known.issuperset(tasks.values()):
+        if placed and len(tasks) > started and not known.issuperset(map(canonical, tasks.values())):
             _ask_for_all(cluster)
             if index == 0:
                 _say_what_is_missing(name, len(tasks), started)

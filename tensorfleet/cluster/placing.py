@@ -123,22 +123,35 @@ class ClusterPlacer(Placer):
         """Whether a group is a loop on one task, though what it shares an array with is not."""
         return loop_name(group) is not None and len({task_of(plan.devices[op]) for op in group}) == 1
 
+    def _is_simple(self, ops: list[Operation]) -> bool:
+        if not super()._is_simple(ops):
+            return False
+        return self._default == self.tasks()[0] or not any(map(_is_shared, ops))
+
     def _match(self, op: Operation) -> str:
         wanted = DeviceSpec.from_string(asked_by(op))
-        job, index = self._home(wanted)
+        job, index = self._home(op, wanted)
         if (job, index) not in self._asked and (job, index) in self.tasks():
             self.ask(job, index)
         return self._match_among(op, wanted.replace(job=job, task=index))
 
     def _check(self, op: Operation, wanted: DeviceSpec) -> None:
-        job, index = self._home(wanted)
+        job, index = self._home(op, wanted)
         if (job, index) in self._asked or (job, index) not in self.tasks():
             super()._check(op, wanted.replace(job=job, task=index))
         elif wanted.device_type in (None, "CPU"):
             self._sound.add(op._device)  # every task has one
 
-    def _home(self, wanted: DeviceSpec) -> tuple[str, int]:
-        """The task an operation goes to: what it names, and for the rest this session's own."""
+    def _home(self, op: Operation, wanted: DeviceSpec) -> tuple[str, int]:
+        """The task an operation goes to: what it names, and for the rest this session's own.
+
+        State that sessions share is the same for all of them: for the rest it is on the first task, as in TensorFlow 1.
+        """
+        if _is_shared(op):
+            fits = (t for t in self.tasks() if wanted.job in (None, t[0]) and wanted.task in (None, t[1]))
+            first = next(fits, None)
+            if first is not None:
+                return first
         own_job, own_index = self._default
         job = own_job if wanted.job is None else wanted.job
         if wanted.task is not None:
@@ -153,6 +166,13 @@ class ClusterPlacer(Placer):
 _OF_A_STEP = ("StackV2", "TensorArrayV3", "TensorArrayGradV3")
 _SEEN = ("PyFunc", "EagerPyFunc", "Print", "Stage", "Unstage", "MapStage", "MapUnstage", "OrderedMap")
 _ENTERS = ("Enter", "RefEnter")
+
+
+def _is_shared(op: Operation) -> bool:
+    """Whether other sessions find what an operation makes: a variable, or a queue or the like with a name for that."""
+    if op.spec.variable:
+        return True
+    return bool(op._attrs.get("shared_name")) and any(t.dtype.name == "resource" for t in op._outputs)
 
 
 def _handles(op: Operation) -> list[Tensor]:

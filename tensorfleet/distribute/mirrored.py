@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from tensorfleet.cluster import tf_config
+from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.distribute.copies import (
     AggregatingVariable,
@@ -29,6 +31,22 @@ def full_name(device: Any, task: DeviceSpec | None = None) -> str:
         spec.merge_from(task)
     spec.merge_from(DeviceSpec.from_string(device.to_string() if isinstance(device, DeviceSpec) else device))
     return spec.to_string()
+
+
+def on_task(task: DeviceSpec, device: Any) -> str:
+    """A device's name, on another task."""
+    spec = device if isinstance(device, DeviceSpec) else DeviceSpec.from_string(device)
+    return full_name(spec.replace(job=task.job, replica=task.replica, task=task.task))
+
+
+def trainers(cluster: ClusterSpec) -> list[DeviceSpec]:
+    """The tasks of a cluster that train, the one that leads first. One with two names has the first of them."""
+    jobs = [job for job in (tf_config.CHIEF, tf_config.MASTER, tf_config.WORKER) if job in cluster.jobs]
+    found: dict[str, DeviceSpec] = {}
+    for job in jobs:
+        for i in cluster.task_indices(job):
+            found.setdefault(cluster.task_address(job, i), DeviceSpec(job=job, replica=0, task=i))
+    return list(found.values())
 
 
 def local_devices() -> list[str]:
@@ -86,9 +104,22 @@ class MirroredExtended(StrategyExtended):
         """The device of each replica of this process."""
         return self._devices
 
+    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
+        """Of a cluster it takes the same devices of every worker: one graph has the replicas of all."""
+        tasks = trainers(ClusterSpec(cluster_spec or {}))
+        if tasks:
+            own = dict.fromkeys(DeviceSpec.from_string(d).replace(job=None, task=None) for d in self._devices)
+            self._devices = tuple(on_task(task, device) for task in tasks for device in own)
+        if session_config is not None:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+
     def _update_config_proto(self, config_proto: Any) -> Any:
         made = super()._update_config_proto(config_proto)
         made.isolate_session_state = True
+        tasks = {(spec.job, spec.task) for spec in map(DeviceSpec.from_string, self._devices) if spec.job}
+        if tasks:  # one session has them all
+            del made.device_filters[:]
+            made.device_filters.extend(f"/job:{job}/task:{index}" for job, index in sorted(tasks))
         return made
 
     def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:

@@ -49,22 +49,21 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
     def _join(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
         """Learns which of the cluster's workers this is. A task of another job, such as an evaluator, is by itself."""
-        jobs = [j for j in (tf_config.CHIEF, tf_config.MASTER, tf_config.WORKER) if j in cluster.jobs]
-        tasks = [(j, i) for j in jobs for i in cluster.task_indices(j)]
-        if tasks and job in cluster.jobs and job not in jobs:
+        tasks = mirrored.trainers(cluster)
+        own = DeviceSpec(job=job, replica=0, task=index)
+        if tasks and job in cluster.jobs and job not in {task.job for task in tasks}:
             raise ValueError(
                 f"MultiWorkerMirroredStrategy has no job {job!r}: its tasks are workers, and perhaps a chief. Leave "
                 "parameter servers out of TF_CONFIG, or use ParameterServerStrategy."
             )
-        if job is None or (job, index) not in tasks:
+        if job is None or own not in tasks:
             return
-        self._workers, self._rank = len(tasks), tasks.index((job, index))
+        self._workers, self._rank = len(tasks), tasks.index(own)
         self._cluster = cluster
         self._first_replica = self._rank * len(self._devices)
-        self._task = DeviceSpec(job=job, replica=0, task=index)
-        leader = DeviceSpec(job=tasks[0][0], replica=0, task=tasks[0][1])
-        self._leader = mirrored.full_name("/device:CPU:0", leader)
-        self._devices = tuple(_on(self._task, name) for name in self._devices)
+        self._task = own
+        self._leader = mirrored.full_name("/device:CPU:0", tasks[0])
+        self._devices = tuple(mirrored.on_task(self._task, name) for name in self._devices)
 
     def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
         if cluster_spec:
@@ -188,12 +187,6 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
             return self._together("CollectiveBcastRecv", T=mine.dtype.base_dtype, shape=mine.shape)
 
         return value
-
-
-def _on(task: DeviceSpec, device: str) -> str:
-    """A device's name, on another task."""
-    spec = DeviceSpec.from_string(device)
-    return mirrored.full_name(spec.replace(job=task.job, replica=task.replica, task=task.task))
 
 
 class MultiWorkerMirroredStrategy(Strategy):

@@ -15,6 +15,7 @@ from tensorfleet.estimator import canned
 from tensorfleet.estimator.clipping import clip_gradients_by_norm
 from tensorfleet.estimator.estimator import Estimator as CoreEstimator
 from tensorfleet.estimator.input_functions import numpy_input_fn
+from tensorfleet.estimator.learn_config import RunConfig
 from tensorfleet.estimator.learn_model import receiver_of, spec_of
 from tensorfleet.estimator.learn_monitors import replace_monitors_with_hooks
 from tensorfleet.estimator.models import DNN_RATE, LINEAR_RATE, optimizer_of
@@ -48,6 +49,7 @@ class Estimator:
         self._metrics: Any = None
         self._default_output: str | None = None
         self._label_kinds: Any = None  # of a training or an evaluation, for models that always want labels
+        config = RunConfig() if config is None else config
         self._core = CoreEstimator(self._build, model_dir, config, params={} if params is None else params)
 
     def _build(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
@@ -237,6 +239,7 @@ class _Canned(Estimator):
         options = {renamed.get(k, k): v for k, v in given.items() if k not in optimizers}
         if (norm := options.pop("gradient_clip_norm", None)) is not None:
             options.update(_clipped(given, norm))
+        options["config"] = options.get("config") or RunConfig()
         core = self._kind(**options, loss_reduction=_MEAN)
         super().__init__(core._model_fn, core.model_dir, core.config, None, engineer)
 

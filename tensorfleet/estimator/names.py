@@ -102,6 +102,7 @@ _LEARN_MODULES = {
         models.logistic_regression models.logistic_regression_zero_init models.linear_regression
         models.linear_regression_zero_init
     """,
+    "generated_inputs": "io.generator_input_fn",
     "learn_data": """
         read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
@@ -132,6 +133,7 @@ _INSIDE = {
     "preprocessing.text": "preprocessing.VocabularyProcessor preprocessing.tokenizer",
     "preprocessing.categorical_vocabulary": "preprocessing.CategoricalVocabulary",
     "export_strategy": "ExportStrategy",
+    "learn_io.generator_io": "io.generator_input_fn",
     "learn_io.numpy_io": "io.numpy_input_fn",
     "learn_io.pandas_io": "io.pandas_input_fn",
     "learn_runner": "learn_runner.run",

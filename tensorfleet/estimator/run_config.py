@@ -167,10 +167,10 @@ class RunConfig:
 
     def _find_task(self, told: tf_config.TFConfig) -> None:
         chief = MASTER if MASTER in told.cluster.jobs else CHIEF
-        if self._train_distribute is not None and chief not in told.cluster.jobs and told.task_type == WORKER:
+        if self._train_distribute is not None and chief not in told.cluster.jobs and told.task_type:
             chief = WORKER  # workers of a strategy need no other to lead them
-            self._task_type, self._task_id = WORKER, told.task_index or 0
-            self._is_chief = self._task_id == 0
+            self._task_type, self._task_id = told.task_type, told.task_index or 0
+            self._is_chief = (self._task_type, self._task_id) == (WORKER, 0)
         else:
             self._task_type, self._task_id = _checked_task(told, chief)
             self._is_chief = self._task_type == chief

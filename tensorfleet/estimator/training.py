@@ -153,7 +153,12 @@ def _run_alone(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec)
 
 def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
     config = estimator.config
-    start_server(config)
+    server = start_server(config)
+    strategy = config.train_distribute
+    if server is not None and strategy is not None and not strategy.extended.experimental_between_graph:
+        if not config.is_chief:  # its devices are in the graph of the chief
+            return _run_server(estimator, train_spec, eval_spec)
+        strategy.configure(cluster_spec=config.cluster_spec)
     if config.task_type == WORKER and config.train_distribute is None:
         # Workers that come one after the other disturb a model less that has just begun.
         longest = config.experimental_max_worker_delay_secs

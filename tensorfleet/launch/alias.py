@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorfleet.api import INSTEAD
-from tensorfleet.launch import any_messages, old_messages, old_methods
+from tensorfleet.launch import any_messages, old_messages, old_methods, old_scipy
 from tensorfleet.launch.old_functions import narrow, widen
 from tensorfleet.launch.old_names import put_back, take_away
 
@@ -44,6 +44,7 @@ def install() -> None:
         raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
     sys.meta_path.insert(0, _Finder())
     old_messages.install()
+    old_scipy.install()
     sys.meta_path.append(_LastFinder())
     _old_names[:] = put_back()
     old_methods.put_back()
@@ -60,6 +61,7 @@ def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
     old_messages.uninstall()
+    old_scipy.uninstall()
     sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
     take_away(_old_names)
     old_methods.take_away()

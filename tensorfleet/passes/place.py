@@ -35,7 +35,7 @@ class Placer:
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
-        if len(self.names) == 1 and not any(asked_by(op) for op in (*plan.ops, *plan.folded)):
+        if self._is_simple([*plan.ops, *plan.folded]):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
             self.placed.update((op, only) for op in plan.ops if op not in plan.loops)
@@ -45,6 +45,10 @@ class Placer:
             self.device_of(op)
         plan.devices = {op: self.device_of(op) for op in plan.ops}
         return plan
+
+    def _is_simple(self, ops: list[Operation]) -> bool:
+        """Whether all operations go to the only device that is known."""
+        return len(self.names) == 1 and not any(map(asked_by, ops))
 
     def device_of(self, op: Operation) -> str:
         """Where an operation runs, decided when first asked."""

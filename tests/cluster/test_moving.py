@@ -110,3 +110,10 @@ def test_a_parameter_server_of_a_cluster_without_any_ends(capsys):
     assert "the script's cluster has worker, and no ps: this task is not needed." in capsys.readouterr().err
     with pytest.raises(tf.errors.InvalidArgumentError, match='Task 1 was not defined in job "ps"'):
         tf.train.Server({"ps": ["localhost:2222"]}, job_name="ps", task_index=1)
+
+
+def test_a_chief_at_the_address_of_a_worker_is_no_further_task(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv(moving.MADE, str(tmp_path / "cluster.json"))
+    spec = {"chief": ["localhost:6"], "worker": ["localhost:6"], "ps": ["127.0.0.1:5"]}
+    assert moving.here(tf.train.ClusterSpec(spec), "chief", 0).as_dict() == spec
+    assert not list(tmp_path.iterdir()) and not capsys.readouterr().err

@@ -154,6 +154,15 @@ def test_servers_end_when_all_workers_have_finished():
         assert cluster.process("ps", 1).wait(20) == 0
 
 
+def test_a_chief_that_is_a_worker_too_is_one_task_to_wait_for(serve):
+    spec = free_addresses(ps=1, worker=1)
+    spec["chief"] = [spec["worker"][0].replace("127.0.0.1", "localhost")]
+    ended = in_background(serve(spec, "ps", 0).join)
+    program = f"import tensorfleet as tf; tf.train.Server({spec!r}, 'chief', 0)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    ended.result(20)
+
+
 def test_workers_that_only_serve_end_with_the_parameter_servers():
     with ProcessCluster(here=[("worker", 0)], ps=1, worker=3) as cluster:
         program = textwrap.dedent(f"""

@@ -115,6 +115,27 @@ def test_workers_of_a_cluster_without_a_chief_train_together(tmp_path):
     np.testing.assert_allclose(reader.get_tensor("w"), w, rtol=1e-4, atol=1e-5)
 
 
+def test_of_a_strategy_with_one_graph_the_first_worker_trains_on_the_devices_of_all(tmp_path):
+    from tests.support.tasks import Tasks
+
+    cluster = free_addresses(worker=2)
+    with Tasks() as tasks:
+        started = [
+            tasks.start(PROGRAM, tmp_path / "m", 5, "MirroredStrategy", task=(cluster, "worker", index))
+            for index in range(2)
+        ]
+        for process in started:
+            assert "ended" in output(process)
+    saved = tf.train.NewCheckpointReader(tf.train.latest_checkpoint(str(tmp_path / "m")))
+    w = tf.train.NewCheckpointReader(str(tmp_path / "m" / "model.ckpt-0")).get_tensor("w")
+    x = np.random.RandomState(3).rand(16, 2).astype(np.float32)
+    for step in range(5):  # two batches of four in each
+        batch = np.take(x, range(8 * step, 8 * step + 8), axis=0, mode="wrap")
+        w = w - 0.1 * 2 * batch.T @ (batch @ w - batch @ np.float32([[1.0], [-2.0]])) / len(batch)
+    np.testing.assert_allclose(saved.get_tensor("w"), w, rtol=1e-4, atol=1e-5)
+    assert saved.get_tensor("global_step") == 5
+
+
 def test_without_a_cluster_the_same_program_trains_alone(tmp_path, monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     strategy_worker.main(str(tmp_path), 10)

@@ -99,3 +99,42 @@ def test_data_frames(monkeypatch):
         tf.estimator.inputs.pandas_input_fn(x, Series([3.0, 4.0], (5, 6)), shuffle=False)
     with pytest.raises(ValueError, match="Cannot use name a for target column"):
         tf.estimator.inputs.pandas_input_fn(x, Series([3.0, 4.0], x.index), shuffle=False, target_column="a")
+
+
+def counted():
+    for i in range(5):
+        yield {"b": np.full([2], i, np.float32), "a": np.bytes_(f"s{i}"), "label": i}
+
+
+generator_input_fn = tf.contrib.learn.io.generator_input_fn
+
+
+def test_what_a_generator_yields_comes_in_batches_with_its_labels():
+    found = batches(generator_input_fn(counted, "label", 3, num_epochs=2, shuffle=False))
+    assert [labels.tolist() for _, labels in found] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4]]
+    assert found[0][0]["a"].tolist() == [b"s0", b"s1", b"s2"]
+    np.testing.assert_array_equal(found[1][0]["b"], [[3, 3], [4, 4], [0, 0]])
+    mixed = batches(generator_input_fn(counted, ["label", "a"], 5))
+    assert sorted(mixed[0][1]["label"]) == [0, 1, 2, 3, 4] and list(mixed[0][0]) == ["b"]
+
+
+def test_arrays_of_a_generator_are_filled_up_to_the_longest():
+    def growing():
+        for i in range(1, 4):
+            yield {"x": np.arange(i)}
+
+    found = batches(generator_input_fn(growing, None, 3, shuffle=False, pad_value=-1))
+    np.testing.assert_array_equal(found[0]["x"], [[0, -1, -1], [0, 1, -1], [0, 1, 2]])
+
+
+def test_what_is_no_generator_of_dicts_is_refused():
+    with pytest.raises(TypeError, match="x must be generator function; got dict"):
+        generator_input_fn({})
+    with pytest.raises(TypeError, match="x\\(\\) must be generator; got int"):
+        generator_input_fn(lambda: 1)
+    with pytest.raises(TypeError, match="x\\(\\) must yield dict; got int"):
+        generator_input_fn(lambda: (i for i in range(3)))
+    with pytest.raises(TypeError, match="target_key must be str or Container of str; got int"):
+        generator_input_fn(counted, 1)
+    with pytest.raises(KeyError, match="target_key not in yielded dict"):
+        generator_input_fn(counted, ["none"])

@@ -299,3 +299,14 @@ def test_gradients_of_ready_made_models_are_clipped(tmp_path):
         assert (size > 0.1) if norm is None else (0.5e-3 < size < 1.001e-3)
     deep = learn.DNNRegressor([4], columns, str(tmp_path / "deep"), gradient_clip_norm=1.0)
     deep.fit(x=X, y=X.sum(1), steps=2)
+
+
+def test_estimators_without_a_configuration_need_no_chief_either(monkeypatch, tmp_path):
+    cluster = {"ps": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
+    columns = [tf.contrib.layers.real_valued_column("x")]
+    canned = tf.contrib.learn.LinearRegressor(columns, model_dir=str(tmp_path))
+    own = tf.contrib.learn.Estimator(lambda features, labels: None, str(tmp_path))
+    for config in (canned.config, own.config):
+        assert config.is_chief and isinstance(config, tf.contrib.learn.RunConfig)
+        assert config.num_worker_replicas == 2

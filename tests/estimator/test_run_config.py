@@ -157,3 +157,15 @@ def test_a_missing_module_says_what_to_do():
             importlib.import_module("tensorflow.distribute.none")
     finally:
         alias.uninstall()
+
+
+@pytest.mark.parametrize(
+    ("job", "index", "leads"), [("worker", 0, True), ("worker", 1, False), ("ps", 0, False)]
+)
+def test_tasks_of_a_strategy_need_no_chief(monkeypatch, job, index, leads):
+    cluster = {"ps": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}
+    fields = {"cluster": cluster, "task": {"type": job, "index": index}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(fields))
+    config = tf.estimator.RunConfig(train_distribute=tf.distribute.OneDeviceStrategy("/cpu:0"))
+    assert (config.task_type, config.task_id, config.is_chief) == (job, index, leads)
+    assert (config.num_ps_replicas, config.num_worker_replicas) == (1, 2)

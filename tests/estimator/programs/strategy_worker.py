@@ -1,6 +1,7 @@
-"""A worker of MultiWorkerMirroredStrategy: trains an Estimator, then says what it has learned."""
+"""A worker of MultiWorkerMirroredStrategy, or of another: trains an Estimator, then says what it has learned."""
 
 import json
+import operator
 import os
 import sys
 
@@ -31,9 +32,9 @@ def evaluation():
     return input_fn().take(4)
 
 
-def main(folder, steps):
+def main(folder, steps, kind="experimental.MultiWorkerMirroredStrategy"):
     tf.logging.set_verbosity(tf.logging.INFO)
-    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+    strategy = operator.attrgetter(kind)(tf.distribute)()
     config = tf.estimator.RunConfig(folder, train_distribute=strategy, save_checkpoints_steps=10)
     estimator = tf.estimator.Estimator(model_fn, config=config)
     train = tf.estimator.TrainSpec(input_fn, max_steps=int(steps))
