@@ -35,7 +35,7 @@ class Placer:
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
-        if len(self.names) == 1 and not any(asked_by(op) for op in (*plan.ops, *plan.folded)):
+        if len(self.names) == 1 and not any(map(self._asks, (*plan.ops, *plan.folded))):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
             self.placed.update((op, only) for op in plan.ops if op not in plan.loops)
@@ -77,6 +77,10 @@ class Placer:
         if agrees(wanted, DeviceSpec.from_string(device)):
             return f"tf.device({op._device!r})" if op._device else "where it is used first"
         return f"soft placement: {op._device!r} cannot run it"
+
+    def _asks(self, op: Operation) -> bool:
+        """Whether it can matter to an operation which device it gets."""
+        return bool(asked_by(op))
 
     def _choose(self, op: Operation) -> str:
         # A reference edge and a colocation group keep operations with the one they follow.

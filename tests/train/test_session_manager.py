@@ -153,17 +153,6 @@ def test_waiting_looks_often_but_seldom_says_so(pauses, caplog, monkeypatch):
     assert caplog.text.count("Waiting for model to be ready.") == 3
 
 
-def test_waiting_for_variables_that_no_chief_can_initialize_says_so(server, pauses, caplog, monkeypatch):
-    monkeypatch.setattr(tf.get_logger(), "propagate", True)
-    tf.Variable(1.0, name="v")
-    with tf.device("/job:local/task:0"):
-        tf.Variable(1.0, name="w")
-    with pytest.raises(tf.errors.DeadlineExceededError):
-        manager(recovery_wait_secs=2).wait_for_session(server.target, max_wait_secs=9)
-    (told,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-    assert told.startswith("v: without a tf.device these variables are in the task that runs the session")
-
-
 def test_local_initialization_runs_once_while_waiting(pauses):
     tf.Variable(1.0, name="v")
     sm = manager(local_init_op=tf.no_op())
