@@ -110,3 +110,10 @@ def test_a_parameter_server_of_a_cluster_without_any_ends(capsys):
     assert "the script's cluster has worker, and no ps: this task is not needed." in capsys.readouterr().err
     with pytest.raises(tf.errors.InvalidArgumentError, match='Task 1 was not defined in job "ps"'):
         tf.train.Server({"ps": ["localhost:2222"]}, job_name="ps", task_index=1)
+
+
+def test_a_task_of_a_job_that_is_empty_in_the_scripts_cluster_ends(capsys):
+    with pytest.raises(SystemExit) as ended:
+        tf.train.Server({"ps": ["localhost:2222"], "worker": []}, job_name="worker", task_index=0)
+    assert ended.value.code == 0
+    assert "the script's cluster has 0 of job worker: this task, worker/0, is not" in capsys.readouterr().err
