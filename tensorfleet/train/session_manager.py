@@ -208,6 +208,10 @@ class SessionManager:
     def _model_ready(self, sess: Any) -> tuple[bool, str | None]:
         return ready(self._ready_op, sess, "Model not ready")
 
+    def _model_not_ready(self, sess: Any) -> str | None:
+        """What is missing, if anything: supervisors that scripts derived before 0.12 ask for that."""
+        return self._model_ready(sess)[1]
+
     def _model_ready_for_local_init(self, sess: Any) -> tuple[bool, str | None]:
         return ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
 

@@ -153,6 +153,14 @@ def test_waiting_looks_often_but_seldom_says_so(pauses, caplog, monkeypatch):
     assert caplog.text.count("Waiting for model to be ready.") == 3
 
 
+def test_what_is_not_ready_is_told_as_before_0_12():
+    v = tf.Variable(1.0, name="v")
+    with tf.Session() as sess:
+        assert manager()._model_not_ready(sess) == "Variables not initialized: v"
+        sess.run(v.initializer)
+        assert manager()._model_not_ready(sess) is None
+
+
 def test_local_initialization_runs_once_while_waiting(pauses):
     tf.Variable(1.0, name="v")
     sm = manager(local_init_op=tf.no_op())
