@@ -354,12 +354,15 @@ def test_a_rank_among_several_makes_a_script_that_reads_it_one_task(tmp_path, mo
     path = tmp_path / "ranks.py"
     path.write_text(
         "rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])\n"
+        "if FLAGS.protocol == 'grpc+mpi':\n"
+        "    rank = int(os.environ['OMPI_COMM_WORLD_RANK'])\n"
         "tf.train.Server({'worker': ['localhost:%d' % (8888 + i) for i in range(size)]}, 'worker', rank)\n"
     )
-    for name in ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"):
+    for name in ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_COMM_WORLD_RANK"):
         monkeypatch.delenv(name, raising=False)
     assert not is_one_task(Wishes(str(path)))
     monkeypatch.setenv("SLURM_PROCID", "0")
+    assert not is_one_task(Wishes(str(path)))  # of how many?
     monkeypatch.setenv("SLURM_NTASKS", "3")
     assert is_one_task(Wishes(str(path)))
     monkeypatch.setenv("SLURM_JOB_ID", "17")
