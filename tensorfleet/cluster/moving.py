@@ -81,7 +81,11 @@ def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:
     if job == "ps" and cluster.jobs and job not in cluster.jobs:
         _say(f"the script's cluster has {' and '.join(cluster.jobs)}, and no ps: this task is not needed.")
         raise SystemExit(0)
-    if job in cluster.jobs and all(cluster.job_tasks(job)) and index > max(cluster.task_indices(job)):
+    if (
+        job in cluster.jobs
+        and all(cluster.job_tasks(job))
+        and index > max(cluster.task_indices(job), default=-1)
+    ):
         count = cluster.num_tasks(job)
         _say(f"the script's cluster has {count} of job {job}: this task, {job}/{index}, is not needed.")
         raise SystemExit(0)

@@ -9,6 +9,7 @@ from tensorfleet import errors
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.passes.control import frames_of, is_variable, loop_name
 from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer, asked_by
@@ -123,35 +124,33 @@ class ClusterPlacer(Placer):
         """Whether a group is a loop on one task, though what it shares an array with is not."""
         return loop_name(group) is not None and len({task_of(plan.devices[op]) for op in group}) == 1
 
-    def _is_simple(self, ops: list[Operation]) -> bool:
-        if not super()._is_simple(ops):
-            return False
-        return self._default == self.tasks()[0] or not any(map(_is_shared, ops))
+    def _asks(self, op: Operation) -> bool:
+        return super()._asks(op) or (_is_common(op) and len(self.tasks()) > 1)
 
     def _match(self, op: Operation) -> str:
         wanted = DeviceSpec.from_string(asked_by(op))
-        job, index = self._home(op, wanted)
+        job, index = (self._first if _is_common(op) else self._home)(wanted)
         if (job, index) not in self._asked and (job, index) in self.tasks():
             self.ask(job, index)
         return self._match_among(op, wanted.replace(job=job, task=index))
 
     def _check(self, op: Operation, wanted: DeviceSpec) -> None:
-        job, index = self._home(op, wanted)
+        job, index = self._home(wanted)
         if (job, index) in self._asked or (job, index) not in self.tasks():
             super()._check(op, wanted.replace(job=job, task=index))
         elif wanted.device_type in (None, "CPU"):
             self._sound.add(op._device)  # every task has one
 
-    def _home(self, op: Operation, wanted: DeviceSpec) -> tuple[str, int]:
-        """The task an operation goes to: what it names, and for the rest this session's own.
+    def _first(self, wanted: DeviceSpec) -> tuple[str, int]:
+        """The first task, by its name, that fits: the same one whichever task's session asks."""
+        kind = wanted.device_type
+        if kind not in (None, "CPU") and (not self.soft or any(s.device_type == kind for s in self._specs)):
+            return self._home(wanted)
+        fits = (t for t in self.tasks() if wanted.job in (None, t[0]) and wanted.task in (None, t[1]))
+        return next(fits, self._home(wanted))
 
-        State that sessions share is the same for all of them: for the rest it is on the first task, as in TensorFlow 1.
-        """
-        if _is_shared(op):
-            fits = (t for t in self.tasks() if wanted.job in (None, t[0]) and wanted.task in (None, t[1]))
-            first = next(fits, None)
-            if first is not None:
-                return first
+    def _home(self, wanted: DeviceSpec) -> tuple[str, int]:
+        """The task an operation goes to: what it names, and for the rest this session's own."""
         own_job, own_index = self._default
         job = own_job if wanted.job is None else wanted.job
         if wanted.task is not None:
@@ -166,13 +165,21 @@ class ClusterPlacer(Placer):
 _OF_A_STEP = ("StackV2", "TensorArrayV3", "TensorArrayGradV3")
 _SEEN = ("PyFunc", "EagerPyFunc", "Print", "Stage", "Unstage", "MapStage", "MapUnstage", "OrderedMap")
 _ENTERS = ("Enter", "RefEnter")
+_VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
+_SHARED = ("Queue", "QueueV2", "Barrier", "Accumulator")
 
 
-def _is_shared(op: Operation) -> bool:
-    """Whether other sessions find what an operation makes: a variable, or a queue or the like with a name for that."""
-    if op.spec.variable:
-        return True
-    return bool(op._attrs.get("shared_name")) and any(t.dtype.name == "resource" for t in op._outputs)
+def _is_common(op: Operation) -> bool:
+    """Whether an operation holds what the sessions of several tasks mean by the same name.
+
+    That is a variable, but for local ones, and what has a name to be shared by. TensorFlow has all that asks for no
+    task on the first; what only computes is quicker beside the session, and its Python functions are only there.
+    """
+    if op.type in _VARIABLES:
+        return all(
+            getattr(v, "op", None) is not op for v in op.graph.get_collection(GraphKeys.LOCAL_VARIABLES)
+        )
+    return bool(op._attrs.get("shared_name")) and op.type.endswith(_SHARED)
 
 
 def _handles(op: Operation) -> list[Tensor]:

@@ -473,12 +473,12 @@ def _server_def(given: Any, job: str | None, index: int | None, protocol: str | 
         raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
     cluster = ClusterSpec(made.cluster)
     moving.end_if_needless(cluster, made.job_name, made.task_index)
-    if made.job_name not in cluster.jobs or made.task_index not in cluster.task_indices(made.job_name):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f'Task {made.task_index} was not defined in job "{made.job_name}": the cluster is {cluster.as_dict()}.',
-        )
+    there = f": the cluster is {cluster.as_dict()}."
+    if made.job_name not in cluster.jobs:
+        raise errors.InternalError(None, None, f'Job "{made.job_name}" was not defined in cluster{there}')
+    if made.task_index not in cluster.task_indices(made.job_name):
+        missing = f'Task {made.task_index} was not defined in job "{made.job_name}"{there}'
+        raise errors.InvalidArgumentError(None, None, missing)
     return made
 
 

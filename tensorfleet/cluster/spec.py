@@ -21,7 +21,7 @@ class ClusterSpec:
             self._jobs = {name: dict(cluster._jobs[name]) for name in sorted(cluster._jobs)}
         elif isinstance(cluster, dict):
             for name, tasks in cluster.items():
-                self._jobs[_text(name, "job names")] = _tasks(name, tasks)
+                self._jobs[_text(name, "Job name")] = _tasks(name, tasks)
         elif type(cluster).__name__ == "ClusterDef":
             self._jobs = {job.name: dict(job.tasks) for job in cluster.job}
         else:
@@ -102,10 +102,10 @@ class ClusterSpec:
 
 def _tasks(name: Any, tasks: Any) -> dict[int, str]:
     if isinstance(tasks, (list, tuple)):
-        return {i: _text(address, "task addresses") for i, address in enumerate(tasks)}
+        return {i: _text(address, "Task address") for i, address in enumerate(tasks)}
     if isinstance(tasks, dict):
         try:
-            return {int(i): _text(address, "task addresses") for i, address in tasks.items()}
+            return {int(i): _text(address, "Task address") for i, address in tasks.items()}
         except ValueError:
             raise TypeError(
                 f"The task numbers of job {name!r} must be integers, but are {list(tasks)}."
@@ -119,5 +119,5 @@ def _text(value: Any, what: str) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
-        raise TypeError(f"In a cluster, {what} are strings, not {value!r}.")
+        raise TypeError(f"{what} {value!r} must be bytes or unicode.")
     return value

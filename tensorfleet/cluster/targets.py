@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
@@ -19,15 +19,17 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.platform import logging
 from tensorfleet.runtime.engine import Engine
 
+_AnyEngine = TypeVar("_AnyEngine", Engine, ClusterEngine)
 _SCHEME = "grpc://"
 _STOP_SECONDS = 10.0
-_engines: dict[str, weakref.WeakSet[ClusterEngine]] = {}  # of the sessions of this process, by target
+_LOCAL = ("", "local")
+_engines: dict[str, weakref.WeakSet] = {}  # of the sessions of this process, by target
 
 
 def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine:
     """The engine behind a session's target."""
-    if target in ("", "local"):
-        return Engine(graph, config)
+    if target in _LOCAL:
+        return _remembered("", Engine(graph, config))
     target = moved(target)
     server = server_at(target)
     if server is not None:
@@ -45,7 +47,7 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     return _remembered(target, ClusterEngine(graph, config, cluster, task))
 
 
-def _remembered(target: str, engine: ClusterEngine) -> ClusterEngine:
+def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     _engines.setdefault(target, weakref.WeakSet()).add(engine)
     return engine
 
@@ -100,6 +102,10 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
 
 def reset(target: str, containers: Any, config: Any = None) -> None:
     """Frees the state of every task of a cluster, or some of its containers. Sessions on the target end."""
+    if target in _LOCAL:  # whose state is each session's own
+        for engine in list(_engines.get("", ())):
+            engine.close(errors.CancelledError(None, None, "Session has been closed."))
+        return
     server = server_at(target)
     told = server._welcome() if server is not None else _contact(target, config)
     cluster, own = ClusterSpec(_jobs(told["cluster"])), (str(told["job"]), int(told["index"]))

@@ -428,7 +428,9 @@ class Tensor:
         def __getitem__(self, key: Any) -> Tensor: ...
 
     def __str__(self) -> str:
-        shape = f", shape={self._shape}" if self._shape._d is not None else ", shape=<unknown>"
+        shape = (
+            f", shape={self._shape}" if self._shape._d is not None else ""
+        )  # an unknown one is left out in 1.15
         device = f", device={self._op._device}" if self._op._device else ""
         return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
 

@@ -21,6 +21,7 @@ _MANAGERS = {
     "size": r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|OMPI_COMM_WORLD_SIZE|PMI_SIZE",
     "nodes": r"SLURM_(JOB_|STEP_)?NODELIST",
     "node": r"SLURMD_NODENAME",
+    "per_node": r"SLURM_NTASKS_PER_NODE",
     "pod": r"(\w+_)?POD_NAME",  # of a set of pods: job and number
     # As PaddlePaddle's clusters tell their tasks, to programs for TensorFlow as well.
     "training_role": r"(PADDLE_)?TRAINING_ROLE",
@@ -32,6 +33,10 @@ _MANAGERS = {
     "own_address": r"(PADDLE_)?CURRENT_ENDPOINT",
     "own_host": r"POD_IP",
     "own_port": r"PADDLE_PORT",
+}
+# What a resolver reads for a script that makes one.
+_RESOLVERS = {
+    "SlurmClusterResolver": {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_NODELIST", "SLURM_NTASKS_PER_NODE"}
 }
 # Either says a task's job.
 _JOB = {"job_name", "training_role"}
@@ -102,6 +107,7 @@ def of_task(jobs: dict[str, list[str]], job: str, index: int) -> dict[str, str]:
         "size": str(len(tasks)),
         "nodes": f"node[1-{len(tasks)}]" if len(tasks) > 1 else "node1",
         "node": f"node{rank + 1}",
+        "per_node": "1",
     }
 
 
@@ -116,7 +122,9 @@ def _read_in(tree: ast.Module) -> set[str]:
             asked.append(node.slice)
         elif isinstance(node, ast.Call) and node.args and _asks(node):
             asked.append(node.args[0])
-    return {text_of(e) or (constants.get(e.id, "") if isinstance(e, ast.Name) else "") for e in asked}
+    used = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes} & _RESOLVERS.keys()
+    read = {text_of(e) or (constants.get(e.id, "") if isinstance(e, ast.Name) else "") for e in asked}
+    return read.union(*(_RESOLVERS[name] for name in used))
 
 
 def _splits_in_three(node: ast.AST) -> bool:

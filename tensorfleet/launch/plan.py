@@ -164,7 +164,20 @@ def is_one_task(wishes: Wishes) -> bool:
         return True
     read = variables_of(script)
     by_variables = names_task(read) or bool({"pod", "named_pod"} & set(read.values()))
-    return by_variables and all(map(os.environ.get, read))
+    return (by_variables and all(map(os.environ.get, read))) or _is_ranked(read)
+
+
+def _is_ranked(read: dict[str, str]) -> bool:
+    """Whether a manager has started this as one of several: not so in the batch script of an allocation, which is rank 0 too."""
+    if "SLURM_JOB_ID" in os.environ and "SLURM_STEP_ID" not in os.environ:
+        return False
+    for rank in (name for name, role in read.items() if role == "rank" and os.environ.get(name)):
+        own = [n for n, role in read.items() if n.split("_")[0] == rank.split("_")[0] and role != "per_node"]
+        manager = {name: os.environ.get(name) for name in own}
+        alone = any(role == "size" and manager.get(name) == "1" for name, role in read.items())
+        if all(manager.values()) and not alone:
+            return True
+    return False
 
 
 def _names_a_task(config: str) -> bool:

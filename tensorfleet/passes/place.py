@@ -35,7 +35,7 @@ class Placer:
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
-        if self._is_simple([*plan.ops, *plan.folded]):
+        if len(self.names) == 1 and not any(map(self._asks, (*plan.ops, *plan.folded))):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
             self.placed.update((op, only) for op in plan.ops if op not in plan.loops)
@@ -45,10 +45,6 @@ class Placer:
             self.device_of(op)
         plan.devices = {op: self.device_of(op) for op in plan.ops}
         return plan
-
-    def _is_simple(self, ops: list[Operation]) -> bool:
-        """Whether all operations go to the only device that is known."""
-        return len(self.names) == 1 and not any(map(asked_by, ops))
 
     def device_of(self, op: Operation) -> str:
         """Where an operation runs, decided when first asked."""
@@ -81,6 +77,10 @@ class Placer:
         if agrees(wanted, DeviceSpec.from_string(device)):
             return f"tf.device({op._device!r})" if op._device else "where it is used first"
         return f"soft placement: {op._device!r} cannot run it"
+
+    def _asks(self, op: Operation) -> bool:
+        """Whether it can matter to an operation which device it gets."""
+        return bool(asked_by(op))
 
     def _choose(self, op: Operation) -> str:
         # A reference edge and a colocation group keep operations with the one they follow.

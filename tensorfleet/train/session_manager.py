@@ -11,7 +11,7 @@ from tensorfleet import errors
 from tensorfleet.api import export, publish
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.scopes import GraphKeys, get_default_graph
+from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.platform import logging
 from tensorfleet.session.session import Session
 from tensorfleet.train.checkpoint_state import get_checkpoint_state
@@ -172,20 +172,6 @@ class SessionManager:
                     for_local,
                     missing,
                 )
-                self._warn_of_own(master, f"{for_local or missing}", wait)
-
-    def _warn_of_own(self, master: str, missing: str, wait: _Wait) -> None:
-        """Says, once, which variables no chief can initialize, being this task's own."""
-        names = missing.rpartition(":")[2].replace(" ", "").split(",")
-        placed = {v.op.name: v.device for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
-        own = [name for name in names if name in placed and "/job:" not in placed[name]]
-        if master and own and wait.repeated():
-            logging.warning(
-                "%s: without a tf.device these variables are in the task that runs the session, each task having its own, "
-                "and the chief initializes only its own. Put them on the parameter servers: "
-                "with tf.device(tf.train.replica_device_setter(...)).",
-                ", ".join(own[:5]),
-            )
 
     def _restore_checkpoint(
         self,
@@ -221,6 +207,10 @@ class SessionManager:
 
     def _model_ready(self, sess: Any) -> tuple[bool, str | None]:
         return ready(self._ready_op, sess, "Model not ready")
+
+    def _model_not_ready(self, sess: Any) -> str | None:
+        """What is missing, if anything: supervisors that scripts derived before 0.12 ask for that."""
+        return self._model_ready(sess)[1]
 
     def _model_ready_for_local_init(self, sess: Any) -> tuple[bool, str | None]:
         return ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
@@ -263,7 +253,6 @@ class _Wait:
         self._end = time.monotonic() + self.limit
         self._next = _FIRST_PAUSE
         self._said = float("-inf")
-        self._times = 0
 
     def pause(self) -> bool:
         """Sleeps; False when no time is left for that."""
@@ -280,12 +269,7 @@ class _Wait:
         if now < self._said + seconds:
             return False
         self._said = now
-        self._times += 1
         return True
-
-    def repeated(self) -> bool:
-        """Whether something was just said for the second time."""
-        return self._times == 2
 
 
 def _name(op: Any) -> str:

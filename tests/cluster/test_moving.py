@@ -117,3 +117,10 @@ def test_a_chief_at_the_address_of_a_worker_is_no_further_task(monkeypatch, tmp_
     spec = {"chief": ["localhost:6"], "worker": ["localhost:6"], "ps": ["127.0.0.1:5"]}
     assert moving.here(tf.train.ClusterSpec(spec), "chief", 0).as_dict() == spec
     assert not list(tmp_path.iterdir()) and not capsys.readouterr().err
+
+
+def test_a_task_of_a_job_that_is_empty_in_the_scripts_cluster_ends(capsys):
+    with pytest.raises(SystemExit) as ended:
+        tf.train.Server({"ps": ["localhost:2222"], "worker": []}, job_name="worker", task_index=0)
+    assert ended.value.code == 0
+    assert "the script's cluster has 0 of job worker: this task, worker/0, is not" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Which task an operation goes to that names none."""
+"""Where the operations of a cluster go when they do not say it."""
 
 import pytest
 
@@ -7,56 +7,85 @@ from tensorfleet.testing.cluster import free_addresses
 
 
 @pytest.fixture
+def servers(serve):
+    spec = free_addresses(ps=1, worker=2)
+    return [serve(spec, job, i) for job, n in (("ps", 1), ("worker", 2)) for i in range(n)]
+
+
+def devices(server, ops, **config):
+    """Where a session of a server has operations."""
+    told = tf.RunMetadata()
+    asking = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
+    with tf.Session(server.target, config=tf.ConfigProto(**config)) as sess:
+        sess.run(ops, options=asking, run_metadata=told)
+    found = {node.name: node.device for graph in told.partition_graphs for node in graph.node}
+    return {
+        name: device.replace("/replica:0", "").rpartition("/device:")[0] for name, device in found.items()
+    }
+
+
+def test_variables_that_ask_for_no_task_are_the_same_for_all_sessions(servers):
+    count = tf.Variable(0, name="count")
+    add = count.assign_add(1)
+    with tf.Session(servers[1].target) as chief, tf.Session(servers[2].target) as other:
+        chief.run(count.initializer)
+        chief.run(add)
+        assert other.run(add) == 2
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_variables_are_on_the_first_task_that_fits_what_they_ask_for(servers, resource):
+    made = [tf.get_variable("plain", [], use_resource=resource)]
+    with tf.device("/cpu:0"):
+        made.append(tf.get_variable("cpu", [], use_resource=resource))
+    with tf.device("/job:worker"):
+        made.append(tf.get_variable("job", [], use_resource=resource))
+    with tf.device("/gpu:0"):
+        made.append(tf.get_variable("gpu", [], use_resource=resource))
+    init = [v.initializer for v in made]
+    found = devices(servers[2], init, allow_soft_placement=True)
+    assert [found[v.op.name] for v in made] == ["/job:ps/task:0"] * 2 + [
+        "/job:worker/task:0",
+        "/job:ps/task:0",
+    ]
+    near = ["/job:ps", "/job:worker/task:1"]
+    found = devices(servers[2], init, allow_soft_placement=True, device_filters=near)
+    assert [found[v.op.name] for v in made] == ["/job:ps/task:0"] * 2 + [
+        "/job:worker/task:1",
+        "/job:ps/task:0",
+    ]
+
+
+def test_local_variables_and_what_computes_stay_with_the_session(servers):
+    own = tf.get_variable("own", [], collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    total = tf.add(tf.random_uniform([]), 1.0, name="total")
+    found = devices(servers[2], [own.initializer, total])
+    assert found["own"] == found["total"] == "/job:worker/task:1"
+
+
+def test_a_queue_with_a_name_to_be_shared_by_is_one_for_all_sessions(servers):
+    q = tf.FIFOQueue(2, tf.int32, shapes=[[]], shared_name="tokens")
+    put, take = q.enqueue(7), q.dequeue()
+    ask = tf.ConfigProto(operation_timeout_in_ms=60_000)
+    with tf.Session(servers[1].target, config=ask) as one, tf.Session(servers[2].target, config=ask) as other:
+        one.run(put)
+        assert other.run(take) == 7
+
+
+def test_a_session_that_may_use_only_its_own_task_has_its_variables_there(servers):
+    v = tf.Variable(0.0, name="v")
+    assert (
+        devices(servers[2], v.initializer, device_filters=["/job:worker/task:1"])["v"] == "/job:worker/task:1"
+    )
+
+
+@pytest.fixture
 def workers(serve):
     spec = free_addresses(worker=3)
     return [serve(spec, "worker", i) for i in range(3)]
 
 
-def test_variables_that_name_no_task_are_the_same_for_the_sessions_of_all(workers):
-    v = tf.Variable(3.0)
-    with tf.device("/job:worker/cpu:0"):
-        w = tf.get_variable("w", initializer=4.0, use_resource=True)
-    with tf.Session(workers[0].target) as sess:
-        sess.run(tf.global_variables_initializer())
-    for server in workers[1:]:
-        with tf.Session(server.target) as sess:
-            assert not sess.run(tf.report_uninitialized_variables()).size
-            assert sess.run([v, w]) == [3.0, 4.0]
-
-
-def test_of_all_jobs_the_first_by_name_has_them(serve):
-    spec = free_addresses(ps=1, worker=1)
-    ps, worker = serve(spec, "ps", 0), serve(spec, "worker", 0)
-    v = tf.Variable(3.0)
-    with tf.device("/job:ps/task:0"):
-        same = tf.Variable(0.0, name="Variable_at_ps")
-    with tf.Session(worker.target) as sess:
-        sess.run(v.initializer)
-    with tf.Session(ps.target) as sess:
-        assert sess.run(tf.is_variable_initialized(v)) and not sess.run(tf.is_variable_initialized(same))
-
-
-def test_a_session_that_sees_its_own_task_only_has_them_there(workers):
-    v = tf.Variable(3.0)
-    alone = tf.ConfigProto(device_filters=["/job:worker/task:2"])
-    with tf.Session(workers[2].target, config=alone) as sess:
-        sess.run(v.initializer)
-    with tf.Session(workers[0].target) as sess:
-        assert not sess.run(tf.is_variable_initialized(v))
-
-
-def test_queues_are_shared_by_name_only(workers):
-    shared, own = (
-        tf.FIFOQueue(2, tf.int32, shapes=[[]], shared_name="q"),
-        tf.FIFOQueue(2, tf.int32, shapes=[[]]),
-    )
-    with tf.Session(workers[1].target) as sess:
-        sess.run([shared.enqueue(1), own.enqueue(1)])
-    with tf.Session(workers[2].target) as sess:
-        assert sess.run([shared.size(), own.size()]) == [1, 0]
-
-
-def test_what_has_no_state_stays_with_the_session(workers):
+def test_python_functions_run_where_the_session_is(workers):
     x = tf.py_func(lambda: 5, [], tf.int64)
     with tf.Session(workers[1].target) as sess:
         assert sess.run(x + 1) == 6

@@ -57,3 +57,15 @@ def test_a_session_of_another_process_is_lost_too():
         with pytest.raises(tf.errors.AbortedError):
             session.run(v)
         assert other.run(v) == 2.0  # it has another master
+
+
+def test_local_sessions_are_closed_by_it_too():
+    v = tf.Variable(2.0, name="v")
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        tf.Session.reset("")
+        with pytest.raises(tf.errors.CancelledError, match="Session has been closed"):
+            sess.run(v)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(v) == 2.0

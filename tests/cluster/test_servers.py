@@ -85,6 +85,13 @@ def test_other_ways_to_carry_grpc_are_taken_for_ours():
     server.stop()
 
 
+def test_what_is_not_in_the_cluster_is_refused_as_tensorflow_does():
+    with pytest.raises(tf.errors.InternalError, match='Job "x" was not defined in cluster'):
+        tf.train.Server({"ps": ["localhost:2222"]}, job_name="x", task_index=0)
+    with pytest.raises(TypeError, match="Task address 1 must be bytes or unicode"):
+        tf.train.ClusterSpec({"ps": [1]})
+
+
 def test_a_port_in_use_is_named():
     held = socket.create_server(("localhost", 0))
     address = f"localhost:{held.getsockname()[1]}"

@@ -270,3 +270,8 @@ def test_what_no_message_can_hold_is_refused():
 def test_a_copy_of_a_tensor_is_the_tensor():
     x = tf.constant(1.0)
     assert copy.copy(x) is x
+
+
+def test_a_tensor_of_unknown_shape_is_printed_without_one():
+    assert str(tf.placeholder(tf.int32, name="x")) == 'Tensor("x:0", dtype=int32)'
+    assert str(tf.placeholder(tf.int32, [None, 2], name="y")) == 'Tensor("y:0", shape=(?, 2), dtype=int32)'

@@ -74,6 +74,16 @@ def test_slurm_gives_each_task_a_machine(script):
     assert told(path, *names) == [("node[1-3]", f"node{i + 1}", str(i), "3") for i in range(3)]
 
 
+def test_a_resolver_reads_its_manager_for_the_script(script):
+    path = script(
+        "resolver = tf.distribute.cluster_resolver.SlurmClusterResolver({'ps': 1, 'worker': 2})\n"
+        "tf.train.Server(resolver.cluster_spec(), *resolver.get_task_info())\n"
+    )
+    names = ("SLURM_JOB_NODELIST", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE")
+    assert is_for_clusters(path)
+    assert told(path, *names) == [("node[1-3]", str(i), "3", "1") for i in range(3)]
+
+
 def test_variables_of_other_meaning_are_left_alone(script):
     path = script("import os\nkind = os.environ['TYPE']\nos.environ['TF_INDEX'] = '0'\nprint('TF_ROLE')\n")
     assert variables_of(path) == {}

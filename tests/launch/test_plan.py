@@ -350,6 +350,29 @@ def test_variables_of_the_users_that_say_which_task_it_is_make_it_one_task(tmp_p
     assert is_one_task(Wishes(str(path)))
 
 
+def test_a_rank_among_several_makes_a_script_that_reads_it_one_task(tmp_path, monkeypatch):
+    path = tmp_path / "ranks.py"
+    path.write_text(
+        "rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])\n"
+        "if FLAGS.protocol == 'grpc+mpi':\n"
+        "    rank = int(os.environ['OMPI_COMM_WORLD_RANK'])\n"
+        "tf.train.Server({'worker': ['localhost:%d' % (8888 + i) for i in range(size)]}, 'worker', rank)\n"
+    )
+    for name in ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_COMM_WORLD_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert not is_one_task(Wishes(str(path)))
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    assert not is_one_task(Wishes(str(path)))  # of how many?
+    monkeypatch.setenv("SLURM_NTASKS", "3")
+    assert is_one_task(Wishes(str(path)))
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    assert not is_one_task(Wishes(str(path)))  # the batch script, whose tasks are not started yet
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
+    assert is_one_task(Wishes(str(path)))
+    monkeypatch.setenv("SLURM_NTASKS", "1")
+    assert not is_one_task(Wishes(str(path)))
+
+
 def test_as_many_tasks_are_started_as_the_scripts_own_arguments_say(tmp_path):
     path = tmp_path / "counts.py"
     path.write_text(

@@ -153,15 +153,12 @@ def test_waiting_looks_often_but_seldom_says_so(pauses, caplog, monkeypatch):
     assert caplog.text.count("Waiting for model to be ready.") == 3
 
 
-def test_waiting_for_variables_that_no_chief_can_initialize_says_so(server, pauses, caplog, monkeypatch):
-    monkeypatch.setattr(tf.get_logger(), "propagate", True)
-    tf.Variable(1.0, name="v")
-    with tf.device("/job:local/task:0"):
-        tf.Variable(1.0, name="w")
-    with pytest.raises(tf.errors.DeadlineExceededError):
-        manager(recovery_wait_secs=2).wait_for_session(server.target, max_wait_secs=9)
-    (told,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-    assert told.startswith("v: without a tf.device these variables are in the task that runs the session")
+def test_what_is_not_ready_is_told_as_before_0_12():
+    v = tf.Variable(1.0, name="v")
+    with tf.Session() as sess:
+        assert manager()._model_not_ready(sess) == "Variables not initialized: v"
+        sess.run(v.initializer)
+        assert manager()._model_not_ready(sess) is None
 
 
 def test_local_initialization_runs_once_while_waiting(pauses):
