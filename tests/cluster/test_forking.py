@@ -45,10 +45,13 @@ print("parent:", status, beside.run(more), far.run(more), flush=True)
 with tf.Session(wire) as another:
     print("parent:", another.run(v), flush=True)
 ear, mouth = os.pipe()
+begun, tell = os.pipe()
 if os.fork() == 0:
     os.close(mouth)
+    os.write(tell, b"!")
     os.read(ear, 1)  # until the parent has ended
     os._exit(0)
+os.read(begun, 1)  # what the child does not need of its parent it closes when it begins
 server.stop()
 again = tf.train.Server({"local": [server.target.removeprefix("grpc://")]})  # the child does not hold the port
 print("parent: again", flush=True)
