@@ -15,7 +15,8 @@ from tensorfleet.io import png
 _GRAY = np.array([9797, 19234, 3737], np.int64)
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """Pillow's `Image`; UnimplementedError where it is not installed."""
     try:
         from PIL import Image
     except ImportError as e:
@@ -46,7 +47,7 @@ def kind_of(contents: bytes) -> str:
 
 
 def _open(contents: bytes, kind: str) -> Any:
-    opener = _pillow()
+    opener = pillow()
     try:
         return opener.open(io.BytesIO(contents), formats=[kind])
     except (OSError, SyntaxError, ValueError) as e:
@@ -170,7 +171,7 @@ def decode_bmp(contents: bytes, channels: int = 0) -> np.ndarray:
 
 def encode_jpeg(pixels: np.ndarray, quality: int = 95, density: tuple = (300, 300), **options: Any) -> bytes:
     """The JPEG file of an array [height, width, 1 or 3] of uint8."""
-    opener = _pillow()
+    opener = pillow()
     image = opener.fromarray(np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels))
     out = io.BytesIO()
     image.save(out, "JPEG", quality=quality, dpi=density, **options)

@@ -43,7 +43,7 @@ def install() -> None:
     if loaded is not None and not str(getattr(loaded, "__file__", "")).startswith(str(_STAND_IN)):
         raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
     sys.meta_path.insert(0, _Finder())
-    old_messages.install()
+    old_messages.LOADER.install()
     old_scipy.install()
     sys.meta_path.append(_LastFinder())
     _old_names[:] = put_back()
@@ -60,7 +60,7 @@ def install() -> None:
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
-    old_messages.uninstall()
+    old_messages.LOADER.uninstall()
     old_scipy.uninstall()
     sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
     take_away(_old_names)

@@ -7,38 +7,13 @@ That is all that is taken from it, besides the other files of messages that it i
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType
+from importlib.machinery import SourceFileLoader
+from types import CodeType
+
+from tensorfleet.launch.other_loaders import OtherLoader
 
 _ENDING = "_pb2"
 _SIGNS = (b"_descriptor.FileDescriptor(", b"serialized_pb=")
-
-
-def install() -> None:
-    """From here on modules of messages are read whatever protoc made them."""
-    sys.meta_path.insert(1, _Finder())
-
-
-def uninstall() -> None:
-    """Undoes `install`; modules that are imported already stay."""
-    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
-
-
-class _Finder(MetaPathFinder):
-    """Finds modules of messages where Python would, and loads them in another way."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if not fullname.endswith(_ENDING):
-            return None
-        spec = PathFinder.find_spec(fullname, path)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Loader(fullname, spec.loader.path)
-        return spec
 
 
 class _Loader(SourceFileLoader):
@@ -53,6 +28,8 @@ class _Loader(SourceFileLoader):
         body += ast.parse(_BUILD.format(described=_described(tree))).body
         return compile(ast.Module(body, []), self.path, "exec")
 
+
+LOADER = OtherLoader(lambda name: name.endswith(_ENDING), _Loader)
 
 _BUILD = """
 from google.protobuf import descriptor_pool as _pools

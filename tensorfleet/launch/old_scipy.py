@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from tensorfleet.io.pictures import pillow
+from tensorfleet.launch.other_loaders import OtherLoader
 
 _RESAMPLING = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "cubic": 3}  # Pillow's numbers
 _OF_CHANNELS = {2: "LA", 3: "RGB", 4: "RGBA"}
@@ -21,7 +23,7 @@ _OF_CHANNELS = {2: "LA", 3: "RGB", 4: "RGBA"}
 
 def install() -> None:
     """From here on the modules have what they had; those that are imported already, too."""
-    sys.meta_path.insert(1, _Finder())
+    _LOADER.install()
     for name, complete in _MODULES.items():
         if name in sys.modules:
             complete(sys.modules[name])
@@ -29,21 +31,7 @@ def install() -> None:
 
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
-    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
-
-
-class _Finder(MetaPathFinder):
-    """Finds the modules where Python would."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname not in _MODULES:
-            return None
-        spec = PathFinder.find_spec(fullname, path)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Loader(fullname, spec.loader.path)
-        return spec
+    _LOADER.uninstall()
 
 
 class _Loader(SourceFileLoader):
@@ -87,6 +75,7 @@ _MODULES: dict[str, Callable[[ModuleType], None]] = {
     "scipy.misc": _put_back_pictures,
     "scipy.signal": _widen_filters,
 }
+_LOADER = OtherLoader(_MODULES.__contains__, _Loader)
 
 
 # -- pictures, by Pillow --
@@ -113,15 +102,22 @@ def toimage(
     mode: str | None = None,
     channel_axis: int | None = None,
 ) -> Any:
-    """A picture of an array: its numbers are scaled to the range of bytes, unless they are bytes or `mode` is F or I."""
-    from PIL import Image
+    """A picture of an array: its numbers are scaled to the range of bytes, unless they are bytes or `mode` is F or I.
 
+    `pal` has the colours, three bytes each, that the numbers of a matrix stand for; with the mode P alone these are grays.
+    """
+    Image = pillow()
     data = np.asarray(arr)
     if data.ndim == 2:
         if mode in ("F", "I"):
             return Image.fromarray(data.astype(np.float32 if mode == "F" else np.int32))
         made = Image.fromarray(bytescale(data, cmin, cmax, high, low))
-        return made if mode in (None, "L", "P") else made.convert(mode)
+        if mode not in (None, "L", "P"):
+            return made.convert(mode)
+        if pal is not None or mode == "P":
+            colours = np.arange(256).repeat(3) if pal is None else pal
+            made.putpalette(np.asarray(colours, np.uint8).tobytes())
+        return made
     if data.ndim != 3 or not {3, 4} & set(data.shape):
         raise ValueError("'arr' does not have a suitable array shape for any mode.")
     if channel_axis is None:
@@ -144,9 +140,7 @@ def fromimage(im: Any, flatten: bool = False, mode: str | None = None) -> np.nda
 
 def imread(name: Any, flatten: bool = False, mode: str | None = None) -> np.ndarray:
     """The array of a picture in a file."""
-    from PIL import Image
-
-    with Image.open(name) as picture:
+    with pillow().open(name) as picture:
         return fromimage(picture, flatten, mode)
 
 
