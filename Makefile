@@ -33,10 +33,10 @@ run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machin
 	$(VENV)/bin/tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py
 
 test: lint ## lint, then all tests that need nothing but this repository
-	$(VENV)/bin/python -m pytest -n 2 --reruns 2 -rR
+	$(VENV)/bin/python -m pytest -n 2 -rR
 
 peers: $(PEERS)/.stamp ## compare with the real TensorFlow
-	$(PEERS)/bin/python -m pytest -m peers -n 2 --reruns 2 -rR
+	$(PEERS)/bin/python -m pytest -m peers -n 2 -rR
 
 bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/run.py
@@ -58,7 +58,7 @@ lint: $(VENV)/.stamp ## ruff and mypy
 	$(VENV)/bin/mypy
 
 clean: ## remove environments, caches and build output
-	rm -rf $(VENV) $(PEERS) .venv-protos build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp: pyproject.toml
