@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -49,8 +49,7 @@ def export(*names: str) -> Callable[[T], T]:
 def publish(value: Any, *names: str) -> None:
     """Publishes any object, such as a constant, as `tf.<name>` for each name."""
     for name in names:
-        if name in _NAMES and _NAMES[name] is not value:
-            raise ValueError(f"tf.{name} is exported twice.")
+        _check_new(name, _NAMES, _LAZY)
         _NAMES[name] = value
 
 
@@ -76,11 +75,32 @@ def find(name: str) -> Any:
 def publish_lazily(load: Callable[[str], Any], *names: str) -> None:
     """Publishes names whose values `load(name)` gives when they are first used."""
     for name in names:
+        _check_new(name, _NAMES, _LAZY)
         _LAZY[name] = load
+
+
+def _check_new(name: str, *tables: Container[str]) -> None:
+    """Refuses a name that is in one of the tables.
+
+    Of two definitions only one would be used: the other would be maintained and tested for nothing.
+    """
+    for table in tables:
+        if name in table:
+            raise ValueError(f"tf.{name} is published twice. Delete one of its definitions.")
+
+
+def homes(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """A table of names and where their values are, from pairs of which no two have the same name."""
+    table: dict[str, T] = {}
+    for name, home in pairs:
+        _check_new(name, table)
+        table[name] = home
+    return table
 
 
 def publish_module(name: str, *lenders: str) -> None:
     """Publishes a module that has, besides its own names, all those of other modules; "" is `tf` itself."""
+    _check_new(name, _BORROWS)
     _BORROWS[name] = lenders
 
 
@@ -91,6 +111,7 @@ def publish_finder(
 
     `listed()` are the names that `dir` shows.
     """
+    _check_new(module, _FINDERS)
     _FINDERS[module] = finder
     _LISTED[module] = listed
 

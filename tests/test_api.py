@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tensorfleet as tf
 from tensorfleet import api
 from tensorfleet.internals import renamed
@@ -157,3 +159,35 @@ def test_public_functions_can_be_pickled():
         tf.strings.lower,
     ):
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.fixture
+def names() -> Iterator[None]:
+    """Takes back what a test publishes."""
+    tables = (api._NAMES, api._LAZY, api._BORROWS, api._FINDERS, api._LISTED)
+    before = [dict(table) for table in tables]
+    yield
+    for table, kept in zip(tables, before, strict=True):
+        table.clear()
+        table.update(kept)
+
+
+@pytest.mark.parametrize("publish_again", [api.publish, api.publish_lazily])
+@pytest.mark.parametrize("first", [api.publish, api.publish_lazily])
+def test_a_name_is_published_once(names, first, publish_again):
+    first(len, "fleet.a_new_name")
+    with pytest.raises(ValueError, match=r"tf\.fleet\.a_new_name is published twice\. Delete one"):
+        publish_again(len, "fleet.a_new_name")
+
+
+@pytest.mark.parametrize("publish_module", [api.publish_module, lambda name: api.publish_finder(name, len)])
+def test_a_module_is_published_once(names, publish_module):
+    publish_module("python.a_new_module")
+    with pytest.raises(ValueError, match=r"tf\.python\.a_new_module is published twice"):
+        publish_module("python.a_new_module")
+
+
+def test_a_table_of_homes_has_each_name_once():
+    assert api.homes([("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
+    with pytest.raises(ValueError, match=r"tf\.a is published twice"):
+        api.homes([("a", 1), ("a", 2)])

@@ -1,4 +1,4 @@
-"""`tf.contrib.layers`: normalization of single examples, by channel or by groups of channels, and GDN."""
+"""`tf.contrib.layers`: normalization of single examples, by channel or by groups of channels."""
 
 from __future__ import annotations
 
@@ -146,71 +146,3 @@ def group_norm(
         if activation_fn is not None:
             outputs = activation_fn(outputs)
         return collected(outputs_collections, sc.name, outputs)
-
-
-def _at_least(value: Tensor, bound: float) -> Tensor:
-    """The larger one; below the bound only what raises the value is passed back."""
-
-    @find("custom_gradient")
-    def clipped(x: Tensor) -> Any:
-        def back(dy: Tensor) -> Tensor:
-            keep = find("logical_or")(x >= bound, dy < 0)
-            return find("cast")(keep, dy.dtype) * dy
-
-        return find("maximum")(x, bound), back
-
-    return clipped(value)
-
-
-@export("contrib.layers.gdn")
-def gdn(
-    inputs: Any,
-    inverse: bool = False,
-    beta_min: float = 1e-6,
-    gamma_init: float = 0.1,
-    reparam_offset: float = 2**-18,
-    data_format: str = "channels_last",
-    activity_regularizer: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> Tensor:
-    """Divides each channel by the root of `beta` plus a weighted sum of all squared channels; `inverse` multiplies."""
-    inputs = to_tensor(inputs)
-    rank = _known_rank(inputs)
-    if data_format not in ("channels_first", "channels_last"):
-        raise ValueError(f"Unsupported `data_format` for GDN layer: {data_format}.")
-    if not 3 <= rank <= 5:
-        raise ValueError(f"`input_shape` must be of rank 3 to 5, inclusive: {inputs.shape}")
-    axis = 1 if data_format == "channels_first" else rank - 1
-    channels = inputs.shape[axis].value
-    if channels is None:
-        raise ValueError("The channel dimension of the inputs to `GDN` must be defined.")
-    pedestal, kind = reparam_offset**2, inputs.dtype.base_dtype
-    with variable_scope(name, "gdn", [inputs], reuse=reuse):
-
-        def parameter(name: str, initial: Any, lowest: float) -> Tensor:
-            start = find("constant_initializer")(initial) if not callable(initial) else initial
-            made = find("get_variable")(f"reparam_{name}", shapes[name], kind, start, trainable=trainable)
-            bound = (lowest + pedestal) ** 0.5
-            return find("square")(_at_least(to_tensor(made), bound)) - pedestal
-
-        shapes = {"beta": [channels], "gamma": [channels, channels]}
-        beta = parameter("beta", (1.0 + pedestal) ** 0.5, beta_min)
-        gamma = parameter("gamma", _roots(gamma_init, pedestal), 0.0)
-        last = inputs if axis == rank - 1 else find("transpose")(inputs, [0, *range(2, rank), 1])
-        pool = find("tensordot")(find("square")(last), gamma, 1) + beta
-        outputs = last * (find("sqrt")(pool) if inverse else find("rsqrt")(pool))
-        if axis != rank - 1:
-            outputs = find("transpose")(outputs, [0, rank - 1, *range(1, rank - 1)])
-        outputs.set_shape(inputs.shape)
-        if activity_regularizer is not None:
-            find("add_to_collection")(find("GraphKeys").REGULARIZATION_LOSSES, activity_regularizer(outputs))
-        return outputs
-
-
-def _roots(gain: float, pedestal: float) -> Any:
-    def initial(shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return find("sqrt")(find("eye")(int(shape[0]), dtype=dtype) * gain + pedestal)
-
-    return initial

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import publish_lazily
+from tensorfleet.api import homes, publish_lazily
 
 _MODULES = {
     "run_config": "RunConfig",
@@ -109,7 +109,7 @@ _LEARN_MODULES = {
         preprocessing.ByteProcessor
     """,
 }
-_LEARN = {name: module for module, names in _LEARN_MODULES.items() for name in names.split()}
+_LEARN = homes((name, module) for module, names in _LEARN_MODULES.items() for name in names.split())
 # Where scripts import the same from inside.
 _INSIDE = {
     "estimators.run_config": "RunConfig TaskType",
@@ -140,7 +140,7 @@ _INSIDE = {
     "utils.saved_model_export_utils": "make_export_strategy",
     "utils.input_fn_utils": "utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn",
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+_HOME = homes((name, module) for module, names in _MODULES.items() for name in names.split())
 
 
 def _find(full: str) -> Any:
@@ -210,5 +210,5 @@ publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
 publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
 publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
 for _module, _names in _INSIDE.items():
-    _lasts = [name.rpartition(".")[2] for name in _names.split()]
+    _lasts = dict.fromkeys(name.rpartition(".")[2] for name in _names.split())
     publish_lazily(_find_learn, *(f"contrib.learn.python.learn.{_module}.{name}" for name in _lasts))

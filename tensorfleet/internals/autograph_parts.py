@@ -12,7 +12,7 @@ from typing import Any
 from tensorfleet.api import export, publish_module
 
 _MODULES = """
-    converters.break_statements converters.continue_statements converters.return_statements core.converter core.naming
+    converters.break_statements converters.continue_statements converters.return_statements core.naming
     pyct.anno pyct.compiler pyct.inspect_utils pyct.parser pyct.qual_names pyct.templates pyct.transformer
     pyct.common_transformers.anf
 """

@@ -114,7 +114,6 @@ _PARTS_OF_COLUMNS = {
         "_transform_features": "layers.transform_features",
         "_LinearModel": "layers.LinearModel",
         "InputLayer": "layers.InputLayer",
-        "_SequenceCategoricalColumn": "sequences.SequenceCategoricalColumn",
     },
     "feature_column_v2": {
         "FeatureTransformationCache": "features.FeatureTransformationCache",

@@ -62,9 +62,7 @@ class _Context:
 
 
 publish(_Context(), "python.eager.context._context")
-# The modes of eager execution, and what it does with tensors that are on another device.
-for _number, _name in enumerate(("SYNC", "ASYNC")):
-    publish(_number, f"python.eager.context.{_name}")
+# What eager execution does with tensors that are on another device.
 for _number, _name in enumerate(("EXPLICIT", "WARN", "SILENT", "SILENT_FOR_INT32")):
     publish(_number, f"python.eager.context.DEVICE_PLACEMENT_{_name}")
 
@@ -75,7 +73,7 @@ def context() -> _Context:
     return find("python.eager.context._context")
 
 
-# The names that TensorFlow's tests have for modes; there is one.
+# The modes of execution, by the names that TensorFlow's tests use; there is one.
 for _name, _value in {"GRAPH_MODE": 0, "EAGER_MODE": 1, "SYNC": 0, "ASYNC": 1}.items():
     publish(_value, f"python.eager.context.{_name}")
 

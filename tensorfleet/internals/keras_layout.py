@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorfleet.api import publish_module
+from tensorfleet.api import homes, publish_module
 
 # The inner modules, by the public one whose names they have; what is theirs alone is published where it is written.
 _MODULES = {
@@ -30,9 +30,6 @@ _MODULES = {
     "keras.backend": "backend_config",
     "keras.callbacks": "callbacks_v1",
     "keras.experimental": "premade premade.linear premade.wide_deep saving.saved_model_experimental",
-    "keras.estimator": "estimator",
-    "keras.applications": "applications",
-    "keras.wrappers.scikit_learn": "wrappers.scikit_learn",
 }
 # Where they are in TensorFlow, as of 1.8, and as of 1.3.
 _ROOTS = ("python.keras", "python.keras._impl.keras", "contrib.keras.python.keras", "contrib.keras.api.keras")
@@ -47,8 +44,12 @@ _PUBLIC = """
     wrappers.scikit_learn
 """
 
-_INNER = {inner: public for public, modules in _MODULES.items() for inner in modules.split()}
-_INNER |= {module: f"keras.{module}" for module in _PUBLIC.split()}
+_INNER = homes(
+    (
+        *((inner, public) for public, modules in _MODULES.items() for inner in modules.split()),
+        *((module, f"keras.{module}") for module in _PUBLIC.split()),
+    )
+)
 for _root in _ROOTS:
     publish_module(_root, *(() if _root == "python.keras" else ("python.keras",)), "keras")
     for _inner, _public in _INNER.items():

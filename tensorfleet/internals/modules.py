@@ -141,16 +141,9 @@ _MODULES = {
         layers.base layers.convolutional layers.core layers.layers layers.normalization layers.pooling
         layers.utils
     """,
-    "keras.layers": """
-        keras.layers.advanced_activations keras.layers.convolutional keras.layers.core
-        keras.layers.cudnn_recurrent keras.layers.dense_attention keras.layers.embeddings keras.layers.local
-        keras.layers.merge keras.layers.noise keras.layers.normalization keras.layers.pooling
-        keras.layers.recurrent keras.layers.serialization keras.layers.wrappers
-    """,
     "keras.mixed_precision.experimental": """
         keras.mixed_precision.experimental.loss_scale_optimizer keras.mixed_precision.experimental.policy
     """,
-    "keras.utils": "keras.utils.data_utils keras.utils.generic_utils keras.utils.np_utils",
     "gfile": "platform.gfile",
     "app": "platform.app",
     "resource_loader": "platform.resource_loader",
@@ -209,8 +202,7 @@ _MODULES = {
     "estimator": """
         estimator.canned.baseline estimator.canned.dnn estimator.canned.dnn_linear_combined estimator.canned.linear
         estimator.estimator estimator.estimator_lib estimator.exporter estimator.model_fn estimator.run_config
-        estimator.head.base_head estimator.head.binary_class_head estimator.head.multi_class_head
-        estimator.head.multi_head estimator.head.multi_label_head estimator.head.regression_head estimator.training
+        estimator.training
     """,
     "estimator.export": "estimator.export.export estimator.export.export_lib estimator.export.export_output",
     "estimator.inputs": "estimator.inputs.inputs estimator.inputs.numpy_io estimator.inputs.pandas_io",
@@ -226,7 +218,6 @@ _MESSAGES = """
     core.framework.tensor_pb2 core.framework.tensor_shape_pb2 core.framework.tensor_slice_pb2
     core.framework.types_pb2 core.framework.variable_pb2 core.framework.versions_pb2 core.lib.core.error_codes_pb2
     core.protobuf.checkpointable_object_graph_pb2 core.protobuf.graph_debug_info_pb2
-    core.protobuf.trackable_object_graph_pb2
     core.protobuf.cluster_pb2 core.protobuf.config_pb2 core.protobuf.control_flow_pb2 core.protobuf.debug_pb2
     core.protobuf.error_codes_pb2 core.protobuf.meta_graph_pb2
     core.protobuf.named_tensor_pb2 core.protobuf.queue_runner_pb2

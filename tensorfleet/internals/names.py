@@ -22,7 +22,6 @@ from tensorfleet.layers import rnn, rnn_cells, specs
 from tensorfleet.losses import weights
 from tensorfleet.metrics import base as metrics
 from tensorfleet.nn import sampled
-from tensorfleet.ops.basic import with_dependencies
 from tensorfleet.ops.indexing import slice_helper
 from tensorfleet.ops.queues import type_list
 from tensorfleet.ops.session_tensors import TensorHandle
@@ -46,8 +45,6 @@ _ALIASES = """
     image.ResizeMethod: ops.image_ops_impl.ResizeMethodV1 ops.image_ops.ResizeMethodV1
     lookup.StaticHashTable: ops.lookup_ops.StaticHashTableV1
     lookup.StaticVocabularyTable: ops.lookup_ops.StaticVocabularyTable ops.lookup_ops.StaticVocabularyTableV1
-    lookup.experimental.DenseHashTable: ops.lookup_ops.DenseHashTable
-    contrib.lookup.MutableHashTable: ops.lookup_ops.MutableHashTable
     random.categorical: ops.random_ops.categorical
     sparse.cross: ops.sparse_ops.sparse_cross
     sparse.cross_hashed: ops.sparse_ops.sparse_cross_hashed
@@ -63,7 +60,6 @@ _ALIASES = """
     squeeze: ops.array_ops.squeeze_v2
     expand_dims: ops.array_ops.expand_dims_v2
     print: ops.logging_ops.print_v2
-    py_function: ops.script_ops.eager_py_func
     keras.initializers.Initializer: ops.init_ops.Initializer
     layers.experimental.keras_style_scope: layers.base.keras_style_scope
     layers.experimental.set_keras_style: layers.base.set_keras_style
@@ -116,7 +112,6 @@ _ALIASES = """
     experimental.function_executor_type: eager.context.function_executor_type
     config.experimental_run_functions_eagerly: eager.def_function.run_functions_eagerly
     set_random_seed: eager.context.set_global_seed
-    keras.layers.DenseFeatures: feature_column.dense_features.DenseFeatures
     feature_column.make_parse_example_spec: feature_column.feature_column_v2.make_parse_example_spec_v2
     config.optimizer.get_jit: framework.config.get_optimizer_jit
     config.optimizer.set_jit: framework.config.set_optimizer_jit
@@ -183,7 +178,6 @@ publish(sampled.compute_sampled_logits, "python.ops.nn_impl._compute_sampled_log
 publish(sampled._sum_rows, "python.ops.nn_impl._sum_rows")
 publish(rnn.transpose_batch_time, "python.ops.rnn._transpose_batch_time")
 publish(rnn._batch_size, "python.ops.rnn._best_effort_input_batch_size")
-publish(rnn_cells.LayerCell, "python.ops.rnn_cell_impl.LayerRNNCell")
 publish(rnn_cells.zero_state_tensors, "python.ops.rnn_cell_impl._zero_state_tensors")
 publish("is not an RNNCell", "python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP")
 publish("kernel", "python.ops.rnn_cell_impl._WEIGHTS_VARIABLE_NAME")
@@ -223,7 +217,6 @@ publish(
 )
 publish(IndexedSlicesSpec, "python.framework.indexed_slices.IndexedSlicesSpec")
 publish(CompositeTensor, "python.framework.composite_tensor.CompositeTensor")
-publish(with_dependencies, "python.ops.control_flow_ops.with_dependencies")
 publish(Variable, "python.ops.variables.VariableV1", "python.ops.variable_v1.VariableV1")
 publish(RefVariable, "python.ops.variables.RefVariable", "python.ops.ref_variable.RefVariable")
 publish(PartitionedVariable, "python.ops.variables.PartitionedVariable")

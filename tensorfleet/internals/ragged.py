@@ -26,19 +26,6 @@ def string_split_v2(input: Any, sep: Any = None, maxsplit: int = -1, name: str |
     return find("strings.split")(input, sep, maxsplit, "RaggedTensor", name=name)
 
 
-@export("python.ops.array_ops.gather_v2")
-def gather_v2(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: int = 0,
-    name: str | None = None,
-) -> Any:
-    """`tf.gather` with its arguments in the order of version 2."""
-    return find("gather")(params, indices, validate_indices, name, axis, batch_dims)
-
-
 @export(_TENSOR + "is_ragged")
 def is_ragged(value: Any) -> bool:
     """Whether something is a ragged tensor, or the value of one."""

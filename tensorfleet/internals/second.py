@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api import export, find, publish_lazily
+from tensorfleet.api import export, find, homes, publish_lazily
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 
@@ -24,7 +24,6 @@ _REORDERED = """
     array_ops.gather_nd_v2 | gather_nd | params indices batch_dims name
     array_ops.ones_like_v2 | ones_like | input=tensor dtype name
     array_ops.ones_like_impl | ones_like | tensor dtype name optimize
-    array_ops.pad_v2 | pad | tensor paddings mode constant_values name
     array_ops.reverse_sequence_v2 | reverse_sequence | input seq_lengths seq_axis batch_axis name
     array_ops.shape_v2 | shape | input out_type name
     array_ops.size_v2 | size | input out_type name
@@ -170,7 +169,7 @@ def _signature(parameters: list[inspect.Parameter]) -> inspect.Signature:
     return inspect.Signature(found)
 
 
-_LINES = {f"python.ops.{line.split()[0]}": line for line in _REORDERED.strip().splitlines()}
+_LINES = homes((f"python.ops.{line.split()[0]}", line) for line in _REORDERED.strip().splitlines())
 
 
 def _load(name: str) -> Callable:

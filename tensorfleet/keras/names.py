@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import find, publish_lazily, publish_module
+from tensorfleet.api import find, homes, publish_lazily, publish_module
 
 _LAYERS = {
     "base": "Layer Input InputLayer",
@@ -119,7 +119,9 @@ _TABLE: dict[str, tuple[str, str]] = {}
 
 def _add(module: str, file: str, names: str, public: str = "") -> None:
     for name in names.split():
-        _TABLE[f"keras.{module}{'.' if module else ''}{public or name}"] = (file, name)
+        full = f"keras.{module}{'.' if module else ''}{public or name}"
+        if _TABLE.setdefault(full, (file, name)) != (file, name):
+            raise ValueError(f"tf.{full} is published twice. Delete one of its definitions.")
 
 
 for _file, _names in _LAYERS.items():
@@ -253,12 +255,12 @@ _HDF5 = """
 """
 for _module in ("engine.saving", "engine.topology", "saving.hdf5_format"):
     _INSIDE[_module] = {"hdf5": _HDF5}
-_OF_INSIDE = {
-    f"python.keras.{module}.{name}": (file, name)
+_OF_INSIDE = homes(
+    (f"python.keras.{module}.{name}", (file, name))
     for module, files in _INSIDE.items()
     for file, names in files.items()
     for name in names.split()
-}
+)
 
 
 def _load(name: str) -> Any:

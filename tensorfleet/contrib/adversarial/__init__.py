@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import publish_lazily, publish_module
+from tensorfleet.api import homes, publish_lazily, publish_module
 
 _LOSSES = """
     acgan_discriminator_loss acgan_generator_loss combine_adversarial_loss cycle_consistency_loss
@@ -67,7 +67,9 @@ _PARTS = (
     ),
     ("estimators", "estimator.", "GANEstimator SummaryType"),
 )
-_HOMES = {f"contrib.gan.{place}{name}": module for module, place, names in _PARTS for name in names.split()}
+_HOMES = homes(
+    (f"contrib.gan.{place}{name}", module) for module, place, names in _PARTS for name in names.split()
+)
 
 
 def _load(full: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import publish_lazily
+from tensorfleet.api import homes, publish_lazily
 
 _NAMES = {
     "util": """
@@ -43,7 +43,7 @@ _SHORT = {
     "sgv": "make_view",
     "sgv_scope": "make_view_from_scope",
 }
-_FILES = {name: file for file, names in _NAMES.items() for name in names.split()}
+_FILES = homes((name, file) for file, names in _NAMES.items() for name in names.split())
 
 
 def _load(name: str) -> Any:

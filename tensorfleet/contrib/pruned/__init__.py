@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import publish_lazily, publish_module
+from tensorfleet.api import homes, publish_lazily, publish_module
 
 _MODULES = {
     "masks": """
@@ -15,9 +15,9 @@ _MODULES = {
     "layers": "MaskedBasicLSTMCell MaskedLSTMCell masked_conv2d masked_convolution masked_fully_connected",
     "running": "graph_def_from_checkpoint strip_pruning_vars_fn train",
 }
-_HOMES = {
-    f"contrib.model_pruning.{name}": module for module, names in _MODULES.items() for name in names.split()
-}
+_HOMES = homes(
+    (f"contrib.model_pruning.{name}", module) for module, names in _MODULES.items() for name in names.split()
+)
 
 
 def _load(full: str) -> Any:

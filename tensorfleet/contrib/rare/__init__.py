@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tensorfleet.api import publish_lazily
+from tensorfleet.api import homes, publish_lazily
 
 # The modules here, the places of their names under `tf.`, and the names.
 _PARTS: tuple[tuple[str, str, str], ...] = (
@@ -107,7 +107,7 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
     ("divisive", "contrib.layers", "GDN gdn"),
     ("recomputing", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
-_HOMES = {f"{place}.{name}": module for module, place, names in _PARTS for name in names.split()}
+_HOMES = homes((f"{place}.{name}", module) for module, place, names in _PARTS for name in names.split())
 
 
 def _load(full: str) -> Any:
