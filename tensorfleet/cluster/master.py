@@ -296,7 +296,7 @@ class ClusterEngine:
         thin: list[str] = []
         if self.wire:
             own = set(plan.feeds) | set(plan.fetches)
-            step.thin = [i for i, t in enumerate(sources.given) if is_full(t) and t not in own]
+            step.thin = {i: t.name for i, t in enumerate(sources.given) if is_full(t) and t not in own}
             step.full = [i for i, t in enumerate(reply) if is_full(t)]
             thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
         known = [t for t in _given_to(plan, stage) if t in plan.constants]
