@@ -222,7 +222,7 @@ class Server:
             )  # such a process ends without what atexit would do
         logging.info("Started server with target: %s", self._target)
         self._listener = Listener(
-            self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls
+            self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls, self.task
         )
         self._listener.start()
 
