@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.cluster import connection, farewell, moving, tls, wire
+from tensorfleet.cluster import binding, connection, farewell, moving, tls, wire
 from tensorfleet.cluster.asker import Asker
 from tensorfleet.cluster.listener import Listener
 from tensorfleet.cluster.peers import silence
@@ -164,33 +164,29 @@ class Server:
     def _bind(self) -> list[socket.socket]:
         address = self.cluster.task_address(self.job, self.index)
         host, port = connection.split_address(address)
-        if not connection.is_loopback(host) and not configured():
+        at, bound = binding.place(host, port)
+        if not (connection.is_loopback(host) and connection.is_loopback(at)) and not configured():
             raise errors.FailedPreconditionError(
                 None,
                 None,
-                f"{self.task} would listen at {address}, where other machines can reach it, but no cluster token is set. Set "
-                "TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use localhost.",
+                f"{self.task} would listen at {connection.joined(at, bound)}, where other machines can reach it, but no cluster "
+                "token is set. Set TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use "
+                "localhost.",
             )
-        try:
-            found = connection.listen_at(host, port)
-        except OSError as e:
-            raise errors.UnknownError(
-                None,
-                None,
-                f"Could not start gRPC server: {self.task} cannot listen at {address}: {e.strerror or e}"
-                f"{connection.user_of(port) if port else ''}. Is another task (or an earlier run) still using that port?",
-            ) from None
+        found = binding.listen(self.task, address, at, bound)
         if not port:
             port = found[0].getsockname()[1]
             self._rename(connection.joined(host, port))
         if host in ("0.0.0.0", "::") and sum(map(self.cluster.num_tasks, self.cluster.jobs)) > 1:
             logging.warning(
                 "%s listens at %s. Other machines cannot reach it there: give it a name or address of its own in the "
-                "ClusterSpec.",
+                "ClusterSpec, and set TENSORFLEET_BIND=%s to listen at every address.",
                 self.task,
                 address,
+                host,
             )
-        if connection.is_loopback(host) and connection.has_local_names():
+        has_same_port = found[0].getsockname()[1] == port  # else something in between passes connections on
+        if connection.is_loopback(host) and has_same_port and connection.has_local_names():
             local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
                 local.bind(connection.local_name(host, port))

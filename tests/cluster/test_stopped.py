@@ -47,12 +47,13 @@ def test_later_steps_to_a_lost_task_end_as_the_first(impatient, how, timeout):
 def test_a_stopped_task_that_goes_on_is_used_again(impatient):
     with ProcessCluster(worker=1) as cluster:
         with tf.Session(cluster.target("worker", 0)) as sess:
-            x = tf.placeholder_with_default(1.0, []) + 1.0
-            assert sess.run(x) == 2.0
+            given = tf.placeholder(tf.float32, [])
+            x = given + 1.0
+            assert sess.run(x, {given: 1.0}) == 2.0
             cluster.stop("worker", 0)
             for _ in range(2):
                 with pytest.raises(tf.errors.UnavailableError):
-                    in_background(sess.run, x).result(SECONDS)
+                    in_background(sess.run, x, {given: 1.0}).result(SECONDS)
             cluster.resume("worker", 0)
         with tf.Session(cluster.target("worker", 0)) as sess:
-            assert sess.run(x) == 2.0
+            assert sess.run(x, {given: 1.0}) == 2.0
