@@ -27,6 +27,20 @@ def client() -> str:
     return f"{_FAMILY}-{os.getpid()}"
 
 
+_own_tasks: list[str] = []  # whose servers this process has
+
+
+def serves(task: str) -> None:
+    """This process has the server of a task: the others are told who it is."""
+    _own_tasks.append(task)
+
+
+def serves_no_more(task: str) -> None:
+    """The server of a task has stopped."""
+    if task in _own_tasks:
+        _own_tasks.remove(task)
+
+
 def patience() -> float:
     """How many seconds to wait for a task that is not up yet, when no time limit is set."""
     return float(os.environ.get("TENSORFLEET_WAIT_SECONDS", "600"))
@@ -240,7 +254,10 @@ class Peer:
             if self._control is not None:
                 return
             self._control, _ = connect(
-                self.address, token(), {"client": self._name(), "control": True}, seconds
+                self.address,
+                token(),
+                {"client": self._name(), "control": True, "tasks": list(_own_tasks)},
+                seconds,
             )
             channel = self._control
         threading.Thread(
@@ -297,6 +314,7 @@ def _forked() -> None:
         for channel in (*one._idle, *one._busy, *control):
             channel.abandon()
     _peers.clear()
+    _own_tasks.clear()
 
 
 os.register_at_fork(after_in_child=_forked)
