@@ -80,7 +80,9 @@ class ClusterEngine:
         cluster: ClusterSpec,
         default: tuple[str, int],
         local: Any = None,
+        dialled: str | None = None,
     ) -> None:
+        """`dialled` is the address by which the default task was reached, which may not be the one it knows itself."""
         from tensorfleet.protos import ConfigProto
 
         self.graph = graph
@@ -93,6 +95,7 @@ class ClusterEngine:
         self._own = task_name(*default) if local is not None else None
         self._home = task_name(*default)
         self._owner = self._home.replace("/replica:0", "")
+        self._dialled = dialled
         self._engine: Engine | None = None
         if local is not None:
             self._engine = Engine(
@@ -131,7 +134,8 @@ class ClusterEngine:
         task = task_name(job, index)
         found = self._peers.get(task)
         if found is None:
-            found = self._peers[task] = peer(task, self.cluster.task_address(job, index))
+            dialled = self._dialled if task == self._home else None
+            found = self._peers[task] = peer(task, dialled or self.cluster.task_address(job, index))
         return found
 
     def _devices_of(self, job: str, index: int) -> list[str]:
@@ -296,7 +300,7 @@ class ClusterEngine:
         thin: list[str] = []
         if self.wire:
             own = set(plan.feeds) | set(plan.fetches)
-            step.thin = [i for i, t in enumerate(sources.given) if is_full(t) and t not in own]
+            step.thin = {i: t.name for i, t in enumerate(sources.given) if is_full(t) and t not in own}
             step.full = [i for i, t in enumerate(reply) if is_full(t)]
             thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
         known = [t for t in _given_to(plan, stage) if t in plan.constants]

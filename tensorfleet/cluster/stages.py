@@ -44,7 +44,7 @@ class RegisteredStage:
             (ops, _seen_live(told["live"], graph)) if "live" in told else None,
         )
         self.wire = told["wire"]
-        self.thin = {place[n] for n in told["thin"]}
+        self.thin = {place[n]: n for n in told["thin"]}
         self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
         self.reply = [place[n] for n in told["reply"]]
         self.keep = [(n, place[n]) for n in told["keep"]]

@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tensorfleet import errors
@@ -43,8 +43,8 @@ class Work:
         self.ins: list[int] = []
         self.outs: list[int] = []
         self.total = 1
-        #: positions of the values to send in 16 bits, and of those that come so
-        self.thin: list[int] = []
+        #: positions of the values to send in 16 bits, with their names, and of those that come so
+        self.thin: dict[int, str] = {}
         self.full: list[int] = []
         self.followers: list[int] = []
         self.waits = 0
@@ -247,10 +247,12 @@ class Run:
         self._asked[fd] = i, at, channel
         try:
             given = [values[s] for s in work.ins]
-            for n in work.thin:
-                given[n] = thin(given[n], self.engine.wire)
-            if work.fixed:
-                given = self._without_fixed(work, given)
+            there = self._sent_before(work) if work.fixed else ()
+            for n, name in work.thin.items():
+                if n not in there:
+                    given[n] = thin(given[n], self.engine.wire, f"'{name}' to {at.name}")
+            if there:
+                given = [value for n, value in enumerate(given) if n not in there]
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
             channel.send(wire.RUN, fields, given)
@@ -266,13 +268,13 @@ class Run:
             self._drop(fd)
             raise
 
-    def _without_fixed(self, work: Work, given: list) -> list:
-        """What an iteration has to send: after the first, only what may have changed."""
+    def _sent_before(self, work: Work) -> Collection[int]:
+        """Positions of the values that an earlier iteration has sent, and that cannot have changed since."""
         assert self._sent is not None
-        if work not in self._sent:
-            self._sent.add(work)
-            return given
-        return [value for n, value in enumerate(given) if n not in work.fixed]
+        if work in self._sent:
+            return work.fixed
+        self._sent.add(work)
+        return ()
 
     def _drop(self, fd: int) -> None:
         _, at, channel = self._asked.pop(fd)

@@ -44,7 +44,9 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     cluster, task = _cluster(
         config, ClusterSpec(_jobs(told["cluster"])), (told["job"], told["index"]), target
     )
-    return _remembered(target, ClusterEngine(graph, config, cluster, task))
+    return _remembered(
+        target, ClusterEngine(graph, config, cluster, task, dialled=target.removeprefix(_SCHEME))
+    )
 
 
 def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
@@ -116,7 +118,7 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
             if server is not None and (job, index) == own:
                 server.worker.reset(containers, master=True)
                 continue
-            at: Peer = peer(task_name(job, index), cluster.task_address(job, index))
+            at: Peer = peer(task_name(job, index), _address(cluster, (job, index), own, target))
             names = list(containers) if containers else None
             at.call(wire.RESET, containers=names, master=(job, index) == own)
 
@@ -130,11 +132,11 @@ def stop(target: str, task: str | None) -> list[str]:
     stopped = []
     for job, index in sorted(_tasks_named(cluster, task, own), key=lambda one: one == own):  # itself last
         name = task_name(job, index)
-        here = server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
+        here = server if (job, index) == own else server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
         if here is not None:
             here.end()
         else:
-            at = Peer(name, cluster.task_address(job, index), watched=False)
+            at = Peer(name, _address(cluster, (job, index), own, target), watched=False)
             try:
                 at.call(wire.STOP, time.monotonic() + _STOP_SECONDS, task=name)
             except (errors.UnavailableError, errors.DeadlineExceededError):
@@ -143,6 +145,11 @@ def stop(target: str, task: str | None) -> list[str]:
                 at.forget()
         stopped.append(name)
     return stopped
+
+
+def _address(cluster: ClusterSpec, task: tuple[str, int], own: tuple[str, int], target: str) -> str:
+    """Where to reach a task: the one behind the target is there where it was reached, whatever it calls itself."""
+    return target.removeprefix(_SCHEME) if task == own else cluster.task_address(*task)
 
 
 def _tasks_named(cluster: ClusterSpec, task: str | None, own: tuple[str, int]) -> list[tuple[str, int]]:

@@ -279,15 +279,19 @@ class Worker:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
-        sent = (
-            [thin(r, stage.wire) if i in stage.thin else r for i, r in enumerate(results)]
-            if stage.thin
-            else results
-        )
+        sent = self._thinned(stage, results) if stage.thin else results
         for task, address, names, places in stage.push:
             told = {"session": handle, "step": number, "names": names}
             self._push(session, peer(task, address), told, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
+
+    def _thinned(self, stage: RegisteredStage, results: list) -> list:
+        """Results as they are sent to other tasks."""
+        names = stage.thin
+        return [
+            thin(result, stage.wire, f"'{names[i]}' from {self.task}") if i in names else result
+            for i, result in enumerate(results)
+        ]
 
     def board(self, handle: str, stage_id: int) -> Board | None:
         """Where what a stage reads can be read without asking, if it does nothing else."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.side_by_side import core_count, wanted_threads
-from tensorfleet.runtime.leaving import wait_for_others
+from tensorfleet.runtime.leaving import starting_xla, wait_for_others
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
@@ -38,7 +38,8 @@ def load_jax() -> tuple[Any, Any]:
     if _loaded is None:
         with _lock:
             if _loaded is None:
-                _loaded = _load()
+                with starting_xla:  # to start it takes a second, in which the process may end
+                    _loaded = _load()
     return _loaded
 
 
@@ -68,8 +69,13 @@ def _load() -> tuple[Any, Any]:
         from jax._src.lib import xla_client
 
         _collect.append(xla_client._xla.collect_garbage)
+    atexit.unregister(wait_for_others)
     atexit.register(wait_for_others)  # before what JAX itself does then
     return jax, jnp
+
+
+# A process may end before XLA is there, or while a thread starts it.
+atexit.register(wait_for_others)
 
 
 def _quiet() -> None:
