@@ -15,6 +15,7 @@ from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.io.records import framed, tf_record_iterator
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 from tensorfleet.platform.gfile import _errors_about as errors_about
 from tensorfleet.platform.gfile import isdir, local_path, makedirs
 
@@ -147,7 +148,18 @@ class _Queue:
     def _run(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="EventLoggerThread", daemon=True)
-            self._thread.start()
+            if not started(self._thread):
+                self._thread = None
+                self._write_here()
+
+    def _write_here(self) -> None:
+        """Writes in the caller's thread, at the end of the program. The caller holds the lock."""
+        events = list(self._waiting)
+        self._waiting.clear()
+        error = self._write(events, flush=True, close=False)
+        self._error = self._error or error
+        self._written += len(events)
+        self._flushed = self._written
 
     def _raise_error(self) -> None:
         error, self._error = self._error, None

@@ -1,5 +1,7 @@
 """`python -m tensorfleet script.py`: one process, the script as it is."""
 
+import sysconfig
+
 from tensorfleet.launch import script
 from tests.support import launching
 
@@ -26,6 +28,17 @@ if __name__ == "__main__":
         "--steps=7",
     )
     assert done.stdout.strip() == "__main__ tensorfleet 7 ['train.py', '--steps=7'] 3", done.stderr
+
+
+def test_modules_that_import_while_python_says_where_its_own_are(tmp_path):
+    done = run(
+        tmp_path,
+        "import sysconfig\nprint(sysconfig.get_path('stdlib'), sysconfig.get_config_var('EXT_SUFFIX'))",
+    )
+    assert done.code == 0 and done.stdout.split() == [
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_config_var("EXT_SUFFIX"),
+    ], done.stderr
 
 
 def test_exit_codes_are_the_scripts(tmp_path):
