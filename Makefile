@@ -58,7 +58,7 @@ lint: $(VENV)/.stamp ## ruff and mypy
 	$(VENV)/bin/mypy
 
 clean: ## remove environments, caches and build output
-	rm -rf $(VENV) $(PEERS) .venv-protos build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) .venv-protos $(wildcard .venv-3.*) build dist .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp: pyproject.toml
