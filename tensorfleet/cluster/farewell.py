@@ -16,6 +16,8 @@ from tensorfleet.cluster.placing import task_name
 from tensorfleet.platform.exit_threads import started
 
 ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # set for scripts that are written for TensorFlow
+# Set by a launcher that ends this task itself: a worker that has failed, and said goodbye, may be started again.
+_STAYS = "TENSORFLEET_STAYS"
 _SECONDS = 1.0  # to say goodbye to a task that may be gone itself
 _SECONDS_IN_TURN = 10.0  # to say it to all, where they cannot be told at the same time
 _LOOK_EVERY = 2.0
@@ -49,6 +51,8 @@ class Farewells:
 
     def look(self) -> None:
         """Stops the server when nobody is left whom it could serve."""
+        if _STAYS in os.environ:
+            return
         if not self._ending or time.monotonic() - self._looked < _LOOK_EVERY:
             return
         self._looked = time.monotonic()

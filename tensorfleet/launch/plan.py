@@ -48,6 +48,7 @@ TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
 SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
 MADE = "TENSORFLEET_MADE"  # where a task tells what cluster its script makes: cluster/moving.py reads it
+STAYS = "TENSORFLEET_STAYS"  # a parameter server serves until it is told to end: cluster/farewell.py reads it
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 

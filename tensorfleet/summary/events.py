@@ -107,6 +107,7 @@ class _Queue:
         self._wanted = 0  # how many somebody waits for to be flushed
         self._closing = False
         self._error: Exception | None = None
+        self._is_full = False  # the disk, at the last attempt
         self._thread: threading.Thread | None = None
 
     def put(self, event: bytes) -> None:
@@ -199,6 +200,7 @@ class _Queue:
                 self._file.flush()
             if close:
                 self._file.close()
+            self._is_full = self._is_full and not flush
         except errors.ResourceExhaustedError as e:
             self._no_room(e, len(events))
         except Exception as e:
@@ -207,7 +209,13 @@ class _Queue:
 
     def _no_room(self, error: errors.OpError, count: int) -> None:
         """Training goes on when a disk is full. Later events go to a new file: this one may end in the middle of one."""
-        logging.error("%d events could not be written: %s. Make room on the disk.", count, error.message)
+        if not self._is_full:  # once for as long as it lasts
+            logging.error(
+                "%d events could not be written: %s. Training goes on without them. Make room on the disk.",
+                count,
+                error.message,
+            )
+        self._is_full = True
         with contextlib.suppress(errors.OpError):
             self._file.close()
 

@@ -157,6 +157,38 @@ def test_training_goes_on_while_the_disk_is_full_and_the_last_checkpoint_stays(t
     np.testing.assert_array_equal(tf.train.load_variable(kept, "v"), np.full(256, 12.0))
 
 
+@pytest.mark.parametrize("steps", [3, 4])  # of which the last is due for a checkpoint, or not
+def test_training_whose_last_checkpoint_finds_no_room_has_failed(tmp_path, monkeypatch, steps):
+    step = tf.train.get_or_create_global_step()
+    v = tf.get_variable("v", [256], initializer=tf.zeros_initializer())
+    train = tf.group(v.assign_add(tf.ones([256])), tf.assign_add(step, 1))
+    disk = SmallDisk(1 << 30)
+    monkeypatch.setattr(builtins, "open", disk.open)
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), save_checkpoint_steps=2) as sess:
+            sess.run(train)
+            disk.room = 700  # less than the variable
+            for _ in range(steps - 1):
+                sess.run(train)
+    told = raised.value.message
+    assert f"last checkpoint, of step {steps}: {tmp_path}/model.ckpt-{steps}" in told
+    assert "No space left on device" in told and f"The one before it is {tmp_path}/model.ckpt-0" in told
+
+
+def test_a_checkpoint_that_found_no_room_is_saved_at_the_end_when_there_is_some(tmp_path, monkeypatch):
+    step = tf.train.get_or_create_global_step()
+    v = tf.get_variable("v", [256], initializer=tf.zeros_initializer())
+    train = tf.group(v.assign_add(tf.ones([256])), tf.assign_add(step, 1))
+    disk = SmallDisk(1 << 30)
+    monkeypatch.setattr(builtins, "open", disk.open)
+    with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), save_checkpoint_steps=2) as sess:
+        sess.run(train)
+        disk.room = 700  # less than the variable
+        sess.run(train)
+        disk.room = 1 << 30
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-2")
+
+
 def test_saving_over_a_checkpoint_takes_its_place(tmp_path, session):
     prefix = str(tmp_path / "model")
     v = tf.get_variable("v", [3], initializer=tf.zeros_initializer())
