@@ -64,8 +64,8 @@ def test_no_room_for_output_and_errors_is_no_failure_either(here):
 def test_a_log_is_continued_when_there_is_room_again(tmp_path, capsys):
     output = Output(["a"], sys.stdout, tmp_path)
     output.line("a", "one")
-    log, full = output._logs["a"], open("/dev/full", "wb", buffering=0)
-    with full, contextlib.closing(log):
+    log = output._logs["a"]
+    with open("/dev/full", "wb", buffering=0) as full, contextlib.closing(log):
         output._logs["a"] = full
         output.line("a", "two")
         output.line("a", "three")
