@@ -125,7 +125,11 @@ def test_a_default_of_another_type_is_kept_with_a_warning():
     )
     done = script(before=before)
     assert done.stdout.splitlines()[0] == "[0.5, [1, 2], 7, (1.0, 2.0)]"
-    for flag, value, kind in (("rate", "0.5", "string"), ("sizes", "[1, 2]", "string"), ("many", "7", "bool")):
+    for flag, value, kind in (
+        ("rate", "0.5", "string"),
+        ("sizes", "[1, 2]", "string"),
+        ("many", "7", "bool"),
+    ):
         assert f"The default of the flag --{flag} is {value}, which is not a {kind}." in done.stderr
     given = script("--rate=2", "--sizes=3", "--nomany", "--steps=4", before=before)
     assert given.stdout.splitlines()[0] == "['2', '3', False, 4.0]"
