@@ -178,7 +178,9 @@ class Run:
 
     def _do(self, action: Start | Send, guardian: Guardian) -> None:
         if isinstance(action, Start):
-            self._output.note(f"{action.label} died: starting it again")
+            host = self._tasks[action.label].host
+            where = f" on {host.shown}" if host else ""
+            self._output.note(f"{action.label}{where} died: starting it again")
             self._start(action.label, guardian)
         elif action.label in self._running:
             self._running[action.label].send(action.number)

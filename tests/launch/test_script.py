@@ -61,6 +61,12 @@ def test_hints_that_a_script_is_old_are_for_who_asks(tmp_path):
     assert "SyntaxWarning" in asked and "DeprecationWarning: The 'warn' function" in asked
 
 
+def test_the_launcher_reads_old_spellings_without_a_word(tmp_path):
+    (tmp_path / "train.py").write_text("import re\nprint(re.sub('\\d', 'x', 'a1'))\n")
+    done = launching.run(tmp_path, "run", "train.py")
+    assert (done.code, done.stdout, done.stderr) == (0, "ax\n", "")
+
+
 def test_a_script_in_python_2_runs(tmp_path):
     done = run(
         tmp_path, 'import tensorflow as tf\nx = 7 / 2\nprint "loss", x, tf.Session().run(tf.constant(x))\n'
