@@ -107,7 +107,7 @@ class _Queue:
         self._wanted = 0  # how many somebody waits for to be flushed
         self._closing = False
         self._error: Exception | None = None
-        self._is_full = False  # the disk, at the last attempt
+        self.full: errors.OpError | None = None  # why the last events are not in the file: there was no room
         self._thread: threading.Thread | None = None
 
     def put(self, event: bytes) -> None:
@@ -198,9 +198,9 @@ class _Queue:
                 self._file.write(events)
             if flush:
                 self._file.flush()
+                self.full = None if self._file.name else self.full
             if close:
                 self._file.close()
-            self._is_full = self._is_full and not flush
         except errors.ResourceExhaustedError as e:
             self._no_room(e, len(events))
         except Exception as e:
@@ -209,13 +209,13 @@ class _Queue:
 
     def _no_room(self, error: errors.OpError, count: int) -> None:
         """Training goes on when a disk is full. Later events go to a new file: this one may end in the middle of one."""
-        if not self._is_full:  # once for as long as it lasts
+        if self.full is None:  # once for as long as it lasts
             logging.error(
                 "%d events could not be written: %s. Training goes on without them. Make room on the disk.",
                 count,
                 error.message,
             )
-        self._is_full = True
+        self.full = error
         with contextlib.suppress(errors.OpError):
             self._file.close()
 
@@ -245,6 +245,11 @@ class EventFileWriter:
     def reopen(self) -> None:
         """Makes a closed writer usable again, with a new file."""
         self._closed = False
+
+    @property
+    def lost(self) -> errors.OpError | None:
+        """Why the last events that were flushed are not in the file: the disk was full. None where they are."""
+        return self._queue.full
 
     def add_event(self, event: Any) -> None:
         """Adds an `Event`. It may be changed afterwards."""

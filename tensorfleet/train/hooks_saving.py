@@ -311,6 +311,11 @@ class SummarySaverHook(SessionRunHook):
         """Sees that everything reaches the file."""
         if self._summary_writer:
             self._summary_writer.flush()
+            lost = getattr(getattr(self._summary_writer, "event_writer", None), "lost", None)
+            if lost is not None:
+                raise errors.ResourceExhaustedError(
+                    None, None, f"Could not write the last summaries: {lost.message}. Make room on the disk."
+                )
 
     def _note_start(self, step: int) -> None:
         from tensorfleet.protos import SessionLog
