@@ -304,7 +304,8 @@ def plan_again(wishes: Wishes, tasks: list[Task], made: dict[str, int], ports: I
     }
     before = {job: sum(task.job == job for task in tasks) for job in cluster}
     told = replace(wishes, counts={job: n for job, n in before.items() if n})
-    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""))
+    evaluators = [Place("") for task in tasks if task.job == "evaluator"]
+    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""), evaluators)
 
 
 def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
