@@ -19,6 +19,7 @@ from tensorfleet import errors
 from tensorfleet.cluster import connection, greeting, wire
 from tensorfleet.cluster.greeting import OPENING, PROOF, Refused
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 
 _PLACES = 256  # connections that have not proved the token yet
 _AT_ONCE = 64  # connections accepted before others get their turn
@@ -207,7 +208,9 @@ class Listener:
                 self._show_out(sock)
             return
         self._take_out(sock)
-        threading.Thread(target=self._enter, args=(sock,), name="tensorfleet-serve", daemon=True).start()
+        serving = threading.Thread(target=self._enter, args=(sock,), name="tensorfleet-serve", daemon=True)
+        if not started(serving):
+            sock.close()  # this process is ending
 
     def _enter(self, sock: socket.socket) -> None:
         """Exchanges welcomes, then serves the connection in this thread."""

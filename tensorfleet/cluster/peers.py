@@ -14,6 +14,7 @@ from tensorfleet.cluster import wire
 from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, connect
 from tensorfleet.cluster.token import token
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 
 _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
 _PINGS = 8  # while a task may be silent
@@ -260,9 +261,12 @@ class Peer:
                 seconds,
             )
             channel = self._control
-        threading.Thread(
-            target=self._ping, args=(channel,), name=f"tensorfleet-watch-{self.name}", daemon=True
-        ).start()
+        # At the end of the program there may be no thread: what is asked then has time limits of its own.
+        started(
+            threading.Thread(
+                target=self._ping, args=(channel,), name=f"tensorfleet-watch-{self.name}", daemon=True
+            )
+        )
 
     def _ping(self, channel: wire.Channel) -> None:
         silent = silence()

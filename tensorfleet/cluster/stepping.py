@@ -22,6 +22,7 @@ from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
+from tensorfleet.platform.exit_threads import beside
 from tensorfleet.runtime.devices import let_go
 
 # session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), how to run it
@@ -314,8 +315,7 @@ class Run:
                 bell.send(b"\0")
 
         self._threads += 1
-        name = f"tensorfleet-stage-{i}"
-        threading.Thread(target=attempt, name=name, daemon=True).start()
+        beside(attempt, (), f"tensorfleet-stage-{i}")
 
     def _done(self, i: int, results: Sequence[Any]) -> None:
         work = self.program.work[i]

@@ -17,6 +17,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.ops.queue_core import Attempt
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 
 OVER = "Synchronous training is over"  # how the error begins that is none to a program that ends with it
 _OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
@@ -106,7 +107,8 @@ class Roster:
             self._timer = threading.Timer(seconds, self.give_up)
             self._timer.name = f"tensorfleet-replicas-of-{self._queue.name}"
             self._timer.daemon = True
-            self._timer.start()
+            if not started(self._timer):
+                self._timer = None  # this process is ending, and its queues with it
 
     def give_up(self) -> None:
         """Ends the waiting of all who wait, unless something has changed."""
