@@ -411,8 +411,13 @@ class ClusterEngine:
             with self._lock:
                 del self._running[run.number]
 
-    def close(self, reason: errors.OpError, later: errors.OpError | None = None) -> None:
-        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets."""
+    def close(
+        self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None
+    ) -> None:
+        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets.
+
+        `finished` tells the tasks that the session has done its work.
+        """
         with self._lock:
             if self._closed is not None:
                 return
@@ -424,21 +429,28 @@ class ClusterEngine:
         for run in running:
             run.end(limit)
         if self._engine is not None:
-            self._engine.close(reason)
-        self._forget_session()
+            self._engine.close(reason, finished)
+        self._forget_session(finished)
+
+    def finish(self) -> None:
+        """Closes a session that nobody closed before its program ended in good order. No connection is opened for it."""
+        open_to_all = all(self._peer_of(*task_parts(task)).is_open() for task in self._shipments)
+        if open_to_all and not self._running:
+            self.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
     def lose(self) -> None:
         """The server behind the target forgets this session: what runs ends, what comes later is refused."""
         if not self.used:
             return
         gone = f"Session {self.handle} is not found. Its server was reset: make a new session."
-        self.close(errors.CancelledError(None, None, CLOSED), errors.AbortedError(None, None, gone))
+        self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, gone))
 
-    def _forget_session(self) -> None:
+    def _forget_session(self, finished: bool = False) -> None:
         for task in self._shipments:
             job, index = task_parts(task)
             try:
-                self._peer_of(job, index).call(wire.CLOSE, time.monotonic() + 1.0, session=self.handle)
+                until = time.monotonic() + 1.0
+                self._peer_of(job, index).call(wire.CLOSE, until, session=self.handle, finished=finished)
             except errors.OpError:
                 continue  # it is gone, and the session with it
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 import time
 import weakref
 from typing import Any, TypeVar
@@ -49,7 +51,18 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
 
 def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     _engines.setdefault(target, weakref.WeakSet()).add(engine)
+    atexit.unregister(_finish_sessions)
+    atexit.register(_finish_sessions)  # before whatever is registered now: its servers stop with the process
     return engine
+
+
+def _finish_sessions() -> None:
+    """A program that ends in good order has done the work of its sessions, also of those it did not close."""
+    if hasattr(sys, "last_value"):  # an error has ended it
+        return
+    for engine in [e for engines in _engines.values() for e in engines]:
+        if isinstance(engine, ClusterEngine):
+            engine.finish()
 
 
 def _jobs(told: dict) -> dict:

@@ -85,8 +85,9 @@ def _shapes(queue: Queue) -> str:
 
 _ATTRS = "component_types: list(type) >= 1; shapes: list(shape) = []; capacity: int = -1; "
 _PLACE = "container: string = ''; shared_name: string = ''"
-# On a queue of tokens for replicas that train together: how many they are.
+# On a queue of tokens for replicas that train together: how many they are, and how many gradients make an update.
 REPLICAS = "_replicas"
+AGGREGATE = "_replicas_to_aggregate"
 # On what puts in their first tokens when a chief begins, and their last when it ends.
 FIRST_AND_LAST = "_first_and_last"
 
@@ -107,8 +108,9 @@ def _fifo(
     replicas = ctx.op._attrs.get(REPLICAS)
     if replicas is not None:
         if queue.roster is None:
-            queue.roster = Roster(queue, int(replicas))
+            queue.roster = Roster(queue)
         queue.roster.replicas = int(replicas)
+        queue.roster.aggregate = int(ctx.op._attrs.get(AGGREGATE, replicas))
     return queue
 
 
@@ -211,9 +213,12 @@ def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> 
 def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
     rows = queue.rows(components)
-    if queue.roster is not None and FIRST_AND_LAST in ctx.op._attrs:
+    marked = FIRST_AND_LAST in ctx.op._attrs
+    if queue.roster is not None and marked:
         queue.roster.begins_or_ends(ctx.private)
     if rows:
+        if queue.roster is not None:
+            queue.roster.put(rows, of_update=not marked)
         complete(ctx, queue, Put(rows), f"for room in queue '{queue.name}'")
 
 

@@ -139,13 +139,14 @@ class Engine:
         """Runs a step that its caller will ask for again: here that is one step."""
         self.run(program, ())
 
-    def close(self, reason: errors.OpError) -> None:
-        """Refuses new steps and wakes those that wait."""
+    def close(self, reason: errors.OpError, finished: bool = False) -> None:
+        """Refuses new steps and wakes those that wait; `finished`: the session has done its work."""
         with self._lock:
             self._closed = reason
             running = list(self._running)
         for ctx in running:
             ctx.cancel(reason)
+        self.private.finished = finished
         self.private.clear()  # nobody else can reach what is kept there
         if self._owns_pool:
             self.pool.close()

@@ -45,6 +45,29 @@ def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-40")
 
 
+@pytest.mark.parametrize(
+    ("style", "slow", "workers"),
+    [
+        ("monitored", 0, 2),
+        ("monitored", 0, 3),
+        ("monitored", 1, 2),
+        ("supervised", 0, 2),
+        ("unstopped", 0, 2),
+    ],
+)
+def test_a_slow_replica_ends_in_good_order_after_the_others(tasks, tmp_path, style, slow, workers):
+    cluster = free_addresses(ps=1, worker=workers)
+    ended = tmp_path / "ended"
+    program = PROGRAMS / "slow_replica.py", style, slow, ended
+    tasks.start(*program, task=(cluster, "ps", 0))
+    started = [tasks.start(*program, task=(cluster, "worker", i)) for i in range(workers)]
+    late = started.pop(slow)
+    for fast in started:
+        output(fast)
+    ended.touch()
+    output(late)
+
+
 @pytest.mark.parametrize(("last", "mode"), [(3000, ()), (800, ("together",))], ids=["async", "sync"])
 def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, last, mode):
     cluster = free_addresses(ps=1, worker=1)
