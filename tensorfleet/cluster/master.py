@@ -22,10 +22,11 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle, worth_keeping
-from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.peers import Peer, on_ping, peer
 from tensorfleet.cluster.placing import ClusterPlacer, is_isolated, renamed, task_name
 from tensorfleet.cluster.posted import Posted, is_plain
 from tensorfleet.cluster.shipping import Shipment, Sources, named
+from tensorfleet.cluster.slow_steps import SlowSteps
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import SETTLING_SECONDS, ClusterProgram, Run, Work
 from tensorfleet.cluster.thinning import is_full, wire_type
@@ -52,6 +53,7 @@ from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
+on_ping.append(SlowSteps(_engines).look)
 
 
 def _forked() -> None:
@@ -87,7 +89,7 @@ class ClusterEngine:
         self.config = config if config is not None else ConfigProto()
         self.cluster = cluster
         self.handle = secrets.token_hex(8)
-        self._timeout = self.config.operation_timeout_in_ms
+        self._timeout = max(self.config.operation_timeout_in_ms, 0)
         self.wire = wire_type(self.config)
         self._local = local
         self._own = task_name(*default) if local is not None else None
@@ -122,7 +124,7 @@ class ClusterEngine:
         return ResourceManager() if is_isolated(self.config) else self._local.resources
 
     def _deadline(self, timeout_ms: int) -> float | None:
-        timeout = timeout_ms or self._timeout
+        timeout = timeout_ms if timeout_ms > 0 else self._timeout
         return time.monotonic() + timeout / 1000 if timeout else None
 
     # -- planning -------------------------------------------------------------------------------------

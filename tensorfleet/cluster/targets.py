@@ -108,7 +108,7 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
     address = target.removeprefix(_SCHEME)
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
-    deadline = time.monotonic() + timeout / 1000 if timeout else None
+    deadline = time.monotonic() + timeout / 1000 if timeout > 0 else None
     at.call(wire.PING, deadline, waits=waits)
     return at.welcome
 
