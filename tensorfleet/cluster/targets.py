@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
-from tensorfleet.cluster.master import ClusterEngine
+from tensorfleet.cluster.master import ClusterEngine, task_parts
 from tensorfleet.cluster.moving import moved
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import task_name
@@ -111,6 +111,19 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
     deadline = time.monotonic() + timeout / 1000 if timeout > 0 else None
     at.call(wire.PING, deadline, waits=waits)
     return at.welcome
+
+
+def incarnations(engine: Engine | ClusterEngine) -> dict[str, int]:
+    """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
+
+    None for a session without servers, whose state ends with it.
+    """
+    if not isinstance(engine, ClusterEngine):
+        return {}
+    found = {task: engine._peer_of(*task_parts(task)).incarnation or 0 for task in engine._shipments}
+    if engine._own is not None:
+        found[engine._own] = engine._local.incarnation
+    return found
 
 
 def reset(target: str, containers: Any, config: Any = None) -> None:

@@ -1,6 +1,7 @@
 """Whole programs on clusters of real processes: they start in any order, train, lose a task, go on and end."""
 
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,25 @@ def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, la
     steps = int(re.search(r"worker 0: (\d+) steps", text)[1])
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"model.ckpt-{last}")
     assert steps >= last, "nothing was skipped; what came after the checkpoint was done again"
+
+
+@pytest.mark.parametrize("saves", [True, False], ids=["with a checkpoint", "without"])
+def test_a_parameter_server_that_was_paused_keeps_its_state(tasks, tmp_path, monkeypatch, saves):
+    monkeypatch.setenv("TENSORFLEET_SILENT_SECONDS", "1")
+    cluster = free_addresses(ps=1, worker=1)
+    until = tmp_path / "until"
+    program = (PROGRAMS / "paused.py", until, *([tmp_path / "checkpoints"] if saves else []))
+    ps = tasks.start(*program, task=(cluster, "ps", 0))
+    worker = tasks.start(*program, task=(cluster, "worker", 0))
+    read_until(worker, lambda line: "under way" in line)
+    ps.send_signal(signal.SIGSTOP)
+    read_until(worker, lambda line: "a new session will be created" in line)
+    ps.send_signal(signal.SIGCONT)
+    read_until(worker, lambda line: "Done running local_init_op" in line)
+    until.touch()
+    text = output(worker)
+    assert "went back" not in text
+    assert int(re.search(r"ended at (\d+)", text)[1]) > 20
 
 
 def test_two_processes_with_half_batches_train_as_one_with_whole_ones(tasks, tmp_path, monkeypatch):
