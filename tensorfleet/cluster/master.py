@@ -22,10 +22,11 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle, worth_keeping
-from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.peers import Peer, on_ping, peer
 from tensorfleet.cluster.placing import ClusterPlacer, is_isolated, renamed, task_name
 from tensorfleet.cluster.posted import Posted, is_plain
 from tensorfleet.cluster.shipping import Shipment, Sources, named
+from tensorfleet.cluster.slow_steps import SlowSteps
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import SETTLING_SECONDS, ClusterProgram, Run, Work
 from tensorfleet.cluster.thinning import is_full, wire_type
@@ -52,6 +53,7 @@ from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
+on_ping.append(SlowSteps(_engines).look)
 
 
 def _forked() -> None:
@@ -89,7 +91,7 @@ class ClusterEngine:
         self.config = config if config is not None else ConfigProto()
         self.cluster = cluster
         self.handle = secrets.token_hex(8)
-        self._timeout = self.config.operation_timeout_in_ms
+        self._timeout = max(self.config.operation_timeout_in_ms, 0)
         self.wire = wire_type(self.config)
         self._local = local
         self._own = task_name(*default) if local is not None else None
@@ -125,7 +127,7 @@ class ClusterEngine:
         return ResourceManager() if is_isolated(self.config) else self._local.resources
 
     def _deadline(self, timeout_ms: int) -> float | None:
-        timeout = timeout_ms or self._timeout
+        timeout = timeout_ms if timeout_ms > 0 else self._timeout
         return time.monotonic() + timeout / 1000 if timeout else None
 
     # -- planning -------------------------------------------------------------------------------------
@@ -415,8 +417,13 @@ class ClusterEngine:
             with self._lock:
                 del self._running[run.number]
 
-    def close(self, reason: errors.OpError, later: errors.OpError | None = None) -> None:
-        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets."""
+    def close(
+        self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None
+    ) -> None:
+        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets.
+
+        `finished` tells the tasks that the session has done its work.
+        """
         with self._lock:
             if self._closed is not None:
                 return
@@ -428,21 +435,28 @@ class ClusterEngine:
         for run in running:
             run.end(limit)
         if self._engine is not None:
-            self._engine.close(reason)
-        self._forget_session()
+            self._engine.close(reason, finished)
+        self._forget_session(finished)
+
+    def finish(self) -> None:
+        """Closes a session that nobody closed before its program ended in good order. No connection is opened for it."""
+        open_to_all = all(self._peer_of(*task_parts(task)).is_open() for task in self._shipments)
+        if open_to_all and not self._running:
+            self.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
     def lose(self) -> None:
         """The server behind the target forgets this session: what runs ends, what comes later is refused."""
         if not self.used:
             return
         gone = f"Session {self.handle} is not found. Its server was reset: make a new session."
-        self.close(errors.CancelledError(None, None, CLOSED), errors.AbortedError(None, None, gone))
+        self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, gone))
 
-    def _forget_session(self) -> None:
+    def _forget_session(self, finished: bool = False) -> None:
         for task in self._shipments:
             job, index = task_parts(task)
             try:
-                self._peer_of(job, index).call(wire.CLOSE, time.monotonic() + 1.0, session=self.handle)
+                until = time.monotonic() + 1.0
+                self._peer_of(job, index).call(wire.CLOSE, until, session=self.handle, finished=finished)
             except errors.OpError:
                 continue  # it is gone, and the session with it
 

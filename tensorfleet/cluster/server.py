@@ -350,7 +350,7 @@ class Server:
         elif kind == wire.CANCEL:
             self.worker.cancel(told)
         elif kind == wire.CLOSE:
-            self.worker.close_session(told["session"])
+            self.worker.close_session(told["session"], finished=bool(told.get("finished")))
         elif kind == wire.RESET:
             self.worker.reset(told.get("containers"), bool(told.get("master")))
         elif kind == wire.DESCRIBE:

@@ -18,6 +18,7 @@ from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, failure
 from tensorfleet.cluster.posted import Posted
+from tensorfleet.cluster.slow_steps import awaited
 from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
@@ -400,7 +401,7 @@ class Run:
     # -- failing --------------------------------------------------------------------------------------
 
     def _late(self) -> errors.OpError:
-        waiting = [at.name for _, at, _ in self._asked.values()]
+        waiting = [self._awaited(i, at) for i, at, _ in self._asked.values()]
         text = (
             f"Timed out waiting for {' and '.join(waiting)}."
             if waiting
@@ -412,6 +413,11 @@ class Run:
             f"{text} Raise timeout_in_ms of tf.RunOptions (or operation_timeout_in_ms of tf.ConfigProto), or see what it "
             "waits for.",
         )
+
+    def _awaited(self, i: int, at: Peer) -> str:
+        """A task that has not answered, with the queues that it may wait for."""
+        found = ", ".join(awaited(self.program.work[i].stage.ops))
+        return f"{found} of {at.name}" if found else at.name
 
     def _told(self, error: errors.OpError) -> errors.OpError:
         """An error of another task, with the operation of this graph it is about."""

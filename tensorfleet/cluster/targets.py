@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 import time
 import weakref
 from typing import Any, TypeVar
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
-from tensorfleet.cluster.master import ClusterEngine
+from tensorfleet.cluster.master import ClusterEngine, task_parts
 from tensorfleet.cluster.moving import moved
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import task_name
@@ -51,7 +53,18 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
 
 def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     _engines.setdefault(target, weakref.WeakSet()).add(engine)
+    atexit.unregister(_finish_sessions)
+    atexit.register(_finish_sessions)  # before whatever is registered now: its servers stop with the process
     return engine
+
+
+def _finish_sessions() -> None:
+    """A program that ends in good order has done the work of its sessions, also of those it did not close."""
+    if hasattr(sys, "last_value"):  # an error has ended it
+        return
+    for engine in [e for engines in _engines.values() for e in engines]:
+        if isinstance(engine, ClusterEngine):
+            engine.finish()
 
 
 def _jobs(told: dict) -> dict:
@@ -97,9 +110,22 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
     address = target.removeprefix(_SCHEME)
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
-    deadline = time.monotonic() + timeout / 1000 if timeout else None
+    deadline = time.monotonic() + timeout / 1000 if timeout > 0 else None
     at.call(wire.PING, deadline, waits=waits)
     return at.welcome
+
+
+def incarnations(engine: Engine | ClusterEngine) -> dict[str, int]:
+    """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
+
+    None for a session without servers, whose state ends with it.
+    """
+    if not isinstance(engine, ClusterEngine):
+        return {}
+    found = {task: engine._peer_of(*task_parts(task)).incarnation or 0 for task in engine._shipments}
+    if engine._own is not None:
+        found[engine._own] = engine._local.incarnation
+    return found
 
 
 def reset(target: str, containers: Any, config: Any = None) -> None:
