@@ -94,6 +94,8 @@ class OpSpec:
     sized: tuple[tuple[int, tuple[int | str, ...]], ...] = ()
     #: never traced: runs in Python on numpy values, receiving a `HostContext` instead of `xp`
     host: bool = False
+    #: of an op that is traced otherwise: says of one operation that XLA cannot give what TensorFlow gives
+    in_numpy: Callable | None = None
     #: a host op that may wait (a dequeue): it gets a thread of its own
     blocks: bool = False
     #: inputs (by position) whose variables the kernel rewrites; it returns their new values first
