@@ -119,6 +119,8 @@ class OpSpec:
     stateful: bool = False
     #: numpy runs it far slower than XLA: compile at the first run
     heavy: bool = False
+    #: XLA takes as long to compile it as so many ordinary ops: numpy runs it longer first
+    compiles_like: int = 1
     #: a host op whose kernel takes strings also as `ops.packed_strings.Strings`, and may give them so
     packed: bool = False
     #: of a host op: the kernel of several at once, which gets the ops and the arguments of each, and gives each one's
