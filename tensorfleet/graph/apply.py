@@ -176,6 +176,11 @@ def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) ->
         raise TypeError(
             f"'{spec.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
         )
+    if arg.is_ref and spec.updates and tensor._op.type == "RefSelect":
+        raise TypeError(
+            f"'{spec.name}' Op cannot change {tensor.name}: what ref_select gives is for reading. Update the variables "
+            "themselves, in tf.case."
+        )
     return [tensor]
 
 

@@ -94,6 +94,8 @@ class OpSpec:
     sized: tuple[tuple[int, tuple[int | str, ...]], ...] = ()
     #: never traced: runs in Python on numpy values, receiving a `HostContext` instead of `xp`
     host: bool = False
+    #: of an op that is traced otherwise: says of one operation that XLA cannot give what TensorFlow gives
+    in_numpy: Callable | None = None
     #: a host op that may wait (a dequeue): it gets a thread of its own
     blocks: bool = False
     #: inputs (by position) whose variables the kernel rewrites; it returns their new values first
@@ -117,6 +119,8 @@ class OpSpec:
     stateful: bool = False
     #: numpy runs it far slower than XLA: compile at the first run
     heavy: bool = False
+    #: XLA takes as long to compile it as so many ordinary ops: numpy runs it longer first
+    compiles_like: int = 1
     #: a host op whose kernel takes strings also as `ops.packed_strings.Strings`, and may give them so
     packed: bool = False
     #: of a host op: the kernel of several at once, which gets the ops and the arguments of each, and gives each one's

@@ -19,6 +19,7 @@ from tensorfleet.ops.cast import cast
 from tensorfleet.ops.math_binary import maximum, minimum
 from tensorfleet.ops.math_unary import floor
 from tensorfleet.ops.math_unary import round as round_numbers
+from tensorfleet.ops.old_order import takes_old_order
 
 
 @export("image.ResizeMethod")
@@ -40,7 +41,12 @@ _METHODS: dict[Any, Any] = {
 _METHODS |= dict(zip(("bilinear", "nearest", "bicubic", "area"), _METHODS.values(), strict=True))
 
 
+def _height_and_width(*args: Any) -> bool:
+    return len(args) > 2 and isinstance(args[1], int)
+
+
 @export("image.resize_images", "image.resize")
+@takes_old_order("image.resize_images", "images size size method align_corners", _height_and_width)
 def resize_images(
     images: Any,
     size: Any,

@@ -249,15 +249,19 @@ class Sequential(Model):
     def layers(self) -> list[Layer]:
         return list(self._layers)
 
-    def add(self, layer: Layer) -> None:
-        """Puts a layer at the end; the first may say the shape of the input, and then all are made at once."""
+    def add(self, layer: Any) -> None:
+        """Puts a layer at the end; the first may say the shape of the input, and then all are made at once.
+
+        A tensor that `Input` gave stands for its layer.
+        """
+        layer = getattr(layer, "_keras_input", layer)
         if not isinstance(layer, Layer):
             raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
         if not self._layers and self._given is None:
             if isinstance(layer, InputLayer):
                 self._given = self._result = layer.output
                 return
-            dims, kind = layer._batch_input_shape, getattr(layer, "_input_dtype", None) or layer.dtype
+            dims, kind = layer._batch_input_shape, _input_type(layer)
             if dims is None and isinstance(layer, Model) and layer.inputs:
                 dims, kind = tuple(layer.inputs[0].shape.as_list()), layer.inputs[0].dtype.base_dtype.name
             if dims is not None:
@@ -280,7 +284,8 @@ class Sequential(Model):
 
     def build(self, input_shape: Any = None) -> None:
         if self._result is None and input_shape is not None:
-            self._set_inputs(Input(batch_shape=tuple(_dims(input_shape))))
+            kind = _input_type(self._layers[0]) if self._layers else None
+            self._set_inputs(Input(batch_shape=tuple(_dims(input_shape)), dtype=kind))
         self.built = True
 
     def _set_inputs(self, inputs: Any) -> None:
@@ -304,6 +309,10 @@ class Sequential(Model):
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """The probabilities: what `predict` gives."""
         return self.predict(x, batch_size=batch_size, verbose=verbose)
+
+
+def _input_type(layer: Layer) -> Any:
+    return getattr(layer, "_input_dtype", None) or layer.dtype
 
 
 def _layers_in(value: Any) -> list[Layer]:

@@ -17,7 +17,21 @@ from tensorfleet.ops.array_stack import stack
 from tensorfleet.ops.cast import cast
 from tensorfleet.ops.nn_losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from tensorfleet.ops.nn_sampling import compute_accidental_hits, log_uniform_candidate_sampler
+from tensorfleet.ops.old_order import is_tensor_of, takes_old_order
 from tensorfleet.ops.sparse_dense import sparse_to_dense
+
+
+def _inputs_before_labels(
+    weights: Any, biases: Any, labels: Any = None, inputs: Any = None, *others: Any
+) -> bool:
+    """Whether the inputs, which are fractions, stand in the place of the labels, which are classes."""
+    return is_tensor_of(labels, "floating") and is_tensor_of(inputs, "integer")
+
+
+_OLD_ORDER = """
+    weights biases inputs labels num_sampled num_classes num_true sampled_values remove_accidental_hits
+    partition_strategy name
+"""
 
 
 def _concat(values: list, axis: int) -> Tensor:
@@ -106,6 +120,7 @@ def _accidental(classes: Tensor, sampled: Tensor, num_true: int, num_sampled: in
 
 
 @export("nn.nce_loss")
+@takes_old_order("nn.nce_loss", _OLD_ORDER, _inputs_before_labels)
 def nce_loss(
     weights: Any,
     biases: Any,
@@ -126,6 +141,7 @@ def nce_loss(
 
 
 @export("nn.sampled_softmax_loss")
+@takes_old_order("nn.sampled_softmax_loss", _OLD_ORDER, _inputs_before_labels)
 def sampled_softmax_loss(
     weights: Any,
     biases: Any,

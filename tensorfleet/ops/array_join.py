@@ -16,6 +16,7 @@ from tensorfleet.ops.array_shape import bracketed, dense_gradient, invalid
 from tensorfleet.ops.array_shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, ints, static_value
 from tensorfleet.ops.examples import case
+from tensorfleet.ops.old_order import has_dimensions, takes_old_order
 from tensorfleet.shapes import TensorShape, shape_text, unknown_shape
 
 _A = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -190,10 +191,14 @@ def _concat_offset(xp: Any, axis: Any, shapes: list) -> tuple:
 not_differentiable("ConcatOffset")
 
 
+def _axis_first(*args: Any) -> bool:
+    return isinstance(args[0], int) and len(args) > 1 and isinstance(args[1], (list, tuple))
+
+
 @export("concat")
+@takes_old_order("concat", "axis values name", _axis_first, {"concat_dim": "axis"})
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
-    """Joins tensors along an existing dimension. An axis may come first, as it did before 1.0."""
-    values, axis = (axis, values) if isinstance(values, int) and isinstance(axis, list) else (values, axis)
+    """Joins tensors along an existing dimension."""
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) != 1:
@@ -334,7 +339,17 @@ def _split_v_grad(op: Operation, *grads: Any) -> Any:
     return concat(list(grads), op._inputs[2]), None, None
 
 
+def _dimension_first(*args: Any) -> bool:
+    return isinstance(args[0], int) and len(args) > 2 and has_dimensions(args[2])
+
+
 @export("split")
+@takes_old_order(
+    "split",
+    "axis num_or_size_splits value name",
+    _dimension_first,
+    {"split_dim": "axis", "num_split": "num_or_size_splits"},
+)
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
 ) -> list:

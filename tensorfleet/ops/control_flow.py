@@ -54,6 +54,12 @@ def merge(inputs: Any, name: str | None = None) -> Any:
     return Merged(found[0], found[1])
 
 
+@export("python.ops.control_flow_ops.ref_select")
+def ref_select(index: Any, inputs: Any, name: str | None = None) -> Tensor:
+    """The variable of that number, for reading."""
+    return apply("RefSelect", to_tensor(index, dtypes.int32), list(inputs), name=name)
+
+
 @export("cond")
 def cond(
     pred: Any,

@@ -70,6 +70,36 @@ def _ref_merge(xp: Any, inputs: Any) -> Any:
     raise AssertionError("a plan chooses the input of a Merge")
 
 
+def _selected_shape(op: Operation) -> TensorShape:
+    """That of the variables, if it is known and the same for all of them."""
+    dims = {t.shape._d for t in op._inputs[1:]}
+    return (
+        op._inputs[1].shape
+        if len(dims) == 1 and op._inputs[1].shape.is_fully_defined()
+        else TensorShape(None)
+    )
+
+
+@op(
+    "RefSelect",
+    "index: int32[0], inputs: Ref(N * T) -> output: Ref(T)",
+    "T: type; N: int >= 1",
+    shape=_selected_shape,
+    host=True,
+    stateful=True,
+)
+def _ref_select(ctx: Any, index: Any, inputs: Any) -> Any:
+    if not 0 <= index < len(inputs):
+        raise errors.invalid(f"Index must be in the range [0, {len(inputs)}) but got {int(index)}")
+    values = [store.read() for store in inputs]
+    for tensor, value in zip(ctx.op._inputs[1:], values, strict=True):
+        if value is None:
+            raise errors.FailedPreconditionError(
+                None, ctx.op, f"Attempting to use uninitialized value {tensor.op.name}"
+            )
+    return values[int(index)]
+
+
 _ENTER = "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
 
 

@@ -16,6 +16,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops import ctc_beams, ctc_kernels
+from tensorfleet.ops.old_order import takes_old_order
 from tensorfleet.shapes import TensorShape
 
 
@@ -171,6 +172,11 @@ not_differentiable("CTCGreedyDecoder", "CTCBeamSearchDecoder")
 
 
 @export("nn.ctc_loss")
+@takes_old_order(
+    "nn.ctc_loss",
+    "inputs labels sequence_length preprocess_collapse_repeated ctc_merge_repeated",
+    lambda *args: len(args) > 1 and isinstance(args[1], SparseTensor),
+)
 def ctc_loss(
     labels: Any,
     inputs: Any = None,

@@ -133,12 +133,11 @@ def _top_shape(op: Operation) -> TensorShape:
     "k: int >= 0; sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
     "uint32, uint64}",
     shape=lambda op: [_top_shape(op)] * 2,
+    in_numpy=lambda op: not op._attrs["sorted"],
     removed=(7, "Use TopKV2 instead"),
 )
 def _top_k(xp: Any, x: Any, *, k: int, sorted: bool) -> Any:
-    wanted = {"sorted": sorted, "index_type": dtypes.int32}
-    spec = registry.get("TopKV2")
-    return spec.kernel(xp, x, k, **{name: wanted[name] for name in spec.kernel_attrs if name in wanted})
+    return registry.get("TopKV2").kernel(xp, x, k, sorted=sorted, index_type=dtypes.int32)
 
 
 @op(

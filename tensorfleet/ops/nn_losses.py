@@ -23,6 +23,7 @@ from tensorfleet.ops.common import first_bad
 from tensorfleet.ops.elementwise import REAL, bracketed, wide
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import of_rank, of_rank_at_least, same_dimension
+from tensorfleet.ops.old_order import takes_old_order
 from tensorfleet.shapes import TensorShape, broadcast_shape
 
 _LOGITS = [case(REAL), case(REAL.astype(np.float64).reshape(1, 2, 3)), case(REAL[0]), case(REAL[:0])]
@@ -253,6 +254,11 @@ def _sparse_softmax_cross_entropy_gradient(op: Operation, dloss: Any, dbackprop:
 _sparse_softmax_cross_entropy_gradient.accepts_none = True  # type: ignore[attr-defined]
 
 
+def _first_is_given(*args: Any) -> bool:
+    """Since 1.0 the first place is of `_sentinel`, which nobody gives."""
+    return args[0] is not None
+
+
 def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
@@ -261,6 +267,7 @@ def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None
 
 
 @export("nn.softmax_cross_entropy_with_logits")
+@takes_old_order("nn.softmax_cross_entropy_with_logits", "logits labels dim name", _first_is_given)
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
@@ -322,6 +329,7 @@ def _as_matrix(x: Tensor) -> Tensor:
 
 
 @export("nn.sparse_softmax_cross_entropy_with_logits")
+@takes_old_order("nn.sparse_softmax_cross_entropy_with_logits", "logits labels name", _first_is_given)
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
@@ -382,6 +390,9 @@ def _same_shapes(a: str, x: Tensor, b: str, y: Tensor) -> None:
 
 
 @export("nn.sigmoid_cross_entropy_with_logits")
+@takes_old_order(
+    "nn.sigmoid_cross_entropy_with_logits", "logits labels name", _first_is_given, {"targets": "labels"}
+)
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

@@ -216,6 +216,7 @@ def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dty
     static=["shape"],
     rng=_sized("RandomGamma"),
     stateful=True,
+    compiles_like=400,
     examples=[
         case(np.array([400], np.int32), np.array([0, 0.2, 0.9, 1, 1.1, 7]), seed=1, seed2=2, grad=False)
     ],
@@ -243,6 +244,7 @@ def _random_gamma_grad(op: Operation, dy: Any) -> Any:
     static=["shape"],
     rng=_sized("RandomPoissonV2"),
     stateful=True,
+    compiles_like=200,
     examples=[
         case(np.array([400], np.int32), np.array([0, 0.2, 3, 9.9, 10, 500]), seed=1, seed2=2),
         case(np.array([2, 3], np.int32), np.float32(11), seed=1, dtype="half"),
@@ -260,6 +262,7 @@ def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.D
     static=["shape"],
     rng=_sized("RandomPoisson"),
     stateful=True,
+    compiles_like=200,
     removed=(25, "Replaced by RandomPoissonV2"),
     examples=[],
 )

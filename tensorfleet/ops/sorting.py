@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,10 @@ def _top_k_shape(op: Operation) -> TensorShape:
     return TensorShape._of((*dims[:-1], k))
 
 
+_FIRST_BLOCK = 64  # elements that are compared at once with the least of the largest; later blocks are longer
+_MOST_IN_HEAPS = (
+    1 << 15
+)  # more are given in order, which is allowed too: numpy's sorting is faster than our heaps
 _FEW = 32  # up to so many, or so small a part of all, XLA's own top_k is the faster
 
 
@@ -77,6 +82,32 @@ def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
     return lax.bitcast_convert_type(bits, np.float32).astype(narrow), packed & np.int64(0xFFFFFFFF)
 
 
+def _left_in_heaps(x: np.ndarray, k: int) -> np.ndarray:
+    """Where the largest k are, in the order in which TensorFlow leaves them: that of the heap that collects them."""
+    rows = x.reshape(-1, x.shape[-1])
+    picked = np.empty((len(rows), k), np.int64)
+    for i, row in enumerate(rows):
+        picked[i] = [-place for _, place in _heap(row, k)]
+    return picked.reshape(*x.shape[:-1], k)
+
+
+def _heap(row: np.ndarray, k: int) -> list[tuple[Any, int]]:
+    """The largest k and their places, counted downward: of equal elements the first is the largest."""
+    heap = [(v, -i) for i, v in enumerate(row[: k + 1].tolist())]
+    heapq.heapify(heap)
+    heapq.heappop(heap)
+    start, length = k + 1, _FIRST_BLOCK
+    while start < len(row):
+        block = row[start : start + length]
+        places = np.flatnonzero(block > heap[0][0])  # few: the others are not among the largest so far
+        for place, value in zip((places + start).tolist(), block[places].tolist(), strict=True):
+            if value > heap[0][0]:
+                heapq.heappop(heap)
+                heapq.heappush(heap, (value, -place))
+        start, length = start + length, 2 * length
+    return heap
+
+
 @op(
     "TopKV2",
     "input: T[1+], k: Tk -> values: T, indices: index_type",
@@ -84,6 +115,7 @@ def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
     "index_type: {int16, int32, int64} = int32",
     shape=_top_k_shape,
     static=["k"],
+    in_numpy=lambda op: not op._attrs["sorted"],
     examples=[
         case(_X, np.int32(2)),
         case(np.array([2, 5, 5, 1], np.int64), np.int32(3)),
@@ -94,7 +126,7 @@ def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
         case(np.array([1, -0.0, 0, -2], np.float16), np.int32(3), grad=False),
     ],
 )
-def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
+def _top_k_v2(xp: Any, x: Any, k: Any, *, sorted: bool, index_type: DType) -> tuple:
     k, kind = int(k), index_type.np_dtype
     if not x.shape:
         raise invalid("input must be >= 1-D, got shape []")
@@ -115,6 +147,9 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, index_type: DType) -> tuple:
         return values, indices.astype(kind)
     if k == 1:
         picked = x.argmax(-1, keepdims=True)
+        return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
+    if not sorted and 1 < k < x.shape[-1] and x.size // x.shape[-1] * k <= _MOST_IN_HEAPS:
+        picked = _left_in_heaps(x, k)
         return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
     # Sorted backward, so that of equal elements the first comes first.
     order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]

@@ -20,6 +20,7 @@ from tensorfleet.ops.cast import cast
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.examples import case
 from tensorfleet.ops.nn_shapes import same_dimension
+from tensorfleet.ops.old_order import takes_old_order
 from tensorfleet.ops.sparse_kernels import bracketed, by_place, check_sparse, invalid, places, positions
 from tensorfleet.shapes import Dimension, TensorShape
 
@@ -227,6 +228,7 @@ class KeywordRequired:
 
 
 @export("sparse.split", "sparse_split")
+@takes_old_order("sparse_split", "axis num_split sp_input name", lambda *args: isinstance(args[0], int))
 def sparse_split(
     keyword_required: Any = KeywordRequired(),  # noqa: B008
     sp_input: Any = None,

@@ -96,7 +96,7 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
     objects = any(_objects(t) for t in (*inputs, *op._outputs))
     if objects and op in plan.merges:
         return "merge"
-    if op.spec.host or objects:
+    if op.spec.host or objects or (op.spec.in_numpy is not None and op.spec.in_numpy(op)):
         # A read or write of a string variable goes through the variable's store, but never through XLA.
         return "alone" if not op.spec.host and _touches_variable(op) else "host"
     if op in plan.varying:

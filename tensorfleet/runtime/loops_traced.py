@@ -53,6 +53,8 @@ def _plan_traceable(plan: Plan, condition: bool) -> bool:
         spec = op.spec
         if spec.host or spec.updates or spec.rows is not None or spec.variable:
             return False
+        if spec.in_numpy is not None and spec.in_numpy(op):
+            return False
         if spec.rng and (op in plan.guards or condition):
             return False
         if any(_is_object(t) for t in (*op._inputs, *op._outputs)):

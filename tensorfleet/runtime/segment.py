@@ -236,7 +236,7 @@ class Segment:
 
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
         if tensor not in self._fed and (
-            tensor.dtype._is_ref_dtype
+            (tensor.dtype._is_ref_dtype and tensor.op.type != "RefSelect")
             or (tensor.dtype.name == "resource" and (tensor not in made or variable_of(tensor) is not None))
         ):
             return ~self._variable(tensor)

@@ -138,7 +138,7 @@ class Trial:
             return False
         if not self.pays():
             return False
-        by_steps = _PATIENCE_BY_STEP * len(self.segment.steps)
+        by_steps = _PATIENCE_BY_STEP * sum(step.op.spec.compiles_like for step in self.segment.steps)
         return self.spent > (by_steps if self.fastest > _AT_ONCE_ABOVE else max(_PATIENCE, by_steps))
 
 

@@ -101,11 +101,20 @@ def _feedable(graph: Graph, key: Any) -> Tensor:
     return tensor
 
 
+def _handle(tensor: Tensor, value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        raise TypeError(
+            f"Cannot feed Tensor '{tensor.name}' with a handle that was fetched: the array only names what it is of. Use "
+            "the operation that makes the handle in the graph."
+        )
+    return value
+
+
 def _converter(tensor: Tensor) -> Callable:
     """A function that turns one fed value into an array of the tensor's type and shape."""
     dtype = tensor.dtype.base_dtype
     if dtype.name in ("resource", "variant"):
-        return lambda value: value
+        return functools.partial(_handle, tensor)
     target = dtype.np_dtype
     dims = tensor.shape._d
     fixed = dims if dims is not None and None not in dims else None

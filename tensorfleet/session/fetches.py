@@ -21,6 +21,7 @@ from tensorfleet.ops.ragged_value import RaggedTensorValue
 from tensorfleet.ops.session_tensors import TensorHandle
 from tensorfleet.session.conversions import conversion_of
 from tensorfleet.session.feeds import COMPOSITES
+from tensorfleet.session.handles import described, is_handle
 
 _HANDLE = "GetSessionHandle"
 
@@ -140,8 +141,9 @@ class _Collected:
         return self._tensor(element)
 
     def _tensor(self, tensor: Tensor) -> Callable[[list], Any]:
-        if tensor.dtype.name == "resource" and tensor not in self.fed:
-            self._refuse_handle(tensor)
+        if is_handle(tensor) and tensor not in self.fed:
+            self._element(tensor.op)
+            return lambda values: described(tensor)
         index = self._index.get(tensor)
         if index is None:
             index = self._index[tensor] = len(self.tensors)
@@ -150,15 +152,6 @@ class _Collected:
             dtype = tensor.op._inputs[0].dtype.base_dtype
             return lambda values: TensorHandle(values[index], dtype, self.session and self.session())
         return lambda values: values[index]
-
-    def _refuse_handle(self, tensor: Tensor) -> None:
-        from tensorfleet import errors
-
-        raise errors.InvalidArgumentError(
-            None,
-            tensor.op,
-            f"Tensor {tensor.name} has type resource: a handle cannot be fetched. Fetch a value read through it.",
-        )
 
 
 def as_result(values: list, i: int) -> Any:

@@ -36,6 +36,10 @@ class Assertions(absltest.TestCase):
         except ValueError:  # lists of different lengths, which numpy once made arrays of lists
             return np.asarray(a, dtype=object)
 
+    def _GetNdArray(self, a: Any) -> np.ndarray:
+        """What TensorFlow's own tests make an array with."""
+        return self._array(a)
+
     def _rows(self, a: Any) -> Any:
         """A ragged tensor, or what stands for one, as nested lists."""
         value = self.evaluate(a) if isinstance(a, (Tensor, RaggedTensor)) else a

@@ -18,6 +18,9 @@ def test_old_names_give_what_the_new_ones_do(session):
         (tf.select([True, False], t=a, e=b), [1, 4]),
         (tf.batch_matmul(x=[[1.0, 2.0]], y=[[3.0, 4.0]], adj_y=True), [[11]]),
         (tf.complex_abs(tf.constant(3 + 4j)), 5),
+        (tf.concat_v2([a, b], 0), [1, 2, 3, 4]),
+        (tf.split_v(value=a, size_splits=[1, 1], split_dim=0)[1], [2]),
+        (tf.batch_svd([[[3.0]], [[4.0]]], compute_uv=False), [[3], [4]]),
     ]
     for got, wanted in pairs:
         np.testing.assert_allclose(session.run(got), wanted)

@@ -24,6 +24,26 @@ def test_a_sequential_model_with_a_known_input_is_made_at_once():
     assert model.count_params() == 26
 
 
+def test_a_sequential_model_takes_an_input_tensor_as_its_first_layer():
+    x = tf.keras.Input(shape=(3,), dtype="float64")
+    model = tf.keras.Sequential()
+    model.add(x)
+    model.add(tf.keras.layers.Dense(2, dtype="float64"))
+    assert model.inputs == [x]
+    assert (model.built, model.output_shape, len(model.layers)) == (True, (None, 2), 1)
+    model.compile("sgd", "mse")
+    model.fit(np.ones([4, 3]), np.ones([4, 2]), verbose=0)
+    again = tf.keras.Sequential.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    np.testing.assert_array_equal(again.predict(np.ones([1, 3])), model.predict(np.ones([1, 3])))
+
+
+def test_a_sequential_model_refuses_tensors_that_are_no_inputs():
+    x = tf.keras.Input(shape=(3,))
+    with pytest.raises(TypeError, match="must be an instance of class Layer"):
+        tf.keras.Sequential([tf.keras.layers.Dense(2)(x)])
+
+
 def test_a_sequential_model_is_made_when_it_is_called():
     model = tf.keras.models.Sequential([layers.Flatten(), layers.Dropout(0.5), layers.Dense(2)], name="net")
     made = model(tf.ones([1, 2, 2]), training=False)

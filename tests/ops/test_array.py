@@ -368,6 +368,24 @@ def test_top_k_prefers_the_first_of_equals():
         run(tf.nn.top_k(y, 5), {y: [1, 2]})
 
 
+def test_an_unsorted_top_k_has_the_order_of_the_heap_that_collects_it():
+    x = tf.placeholder(tf.float32, [None, 4])
+    top = tf.nn.top_k(x * 2.0, 3, sorted=False)
+    with tf.Session() as session:
+        for _ in range(5):  # the order stays when a step is compiled
+            values, indices = session.run(top, {x: [[0.1, 0.3, 0.2, 0.4], [0.1, 0.4, 0.3, 0.2]]})
+            assert indices.tolist() == [[2, 1, 3], [3, 1, 2]]
+            np.testing.assert_allclose(values, [[0.4, 0.6, 0.8], [0.4, 0.8, 0.6]])
+
+
+@pytest.mark.parametrize("shape", [(3, 300), (50, 2000)])  # the second is too large for heaps
+def test_an_unsorted_top_k_has_the_largest(shape):
+    x, k = np.random.randint(0, 1000, shape).astype(np.float32), shape[1] // 2
+    values, indices = run(tf.nn.top_k(x, k, sorted=False))
+    np.testing.assert_array_equal(np.sort(values), np.sort(x)[:, -k:])
+    np.testing.assert_array_equal(np.take_along_axis(x, indices, -1), values)
+
+
 def test_in_top_k_counts_only_larger_predictions():
     predictions = [[0.1, 0.5, 0.5], [0.2, 0.3, np.inf]]
     assert run(tf.nn.in_top_k(predictions, [1, 0], 1)).tolist() == [True, False]

@@ -297,3 +297,40 @@ def test_functions_of_known_predicates_are_called_at_once(session):
     x = tf.placeholder(tf.int32)
     made = smart_case([(False, never), (x > 1, lambda: tf.constant(1))], default=lambda: tf.constant(2))
     assert session.run([made, made], {x: 3}) == [1, 1] and session.run(made, {x: 0}) == 2
+
+
+def _selected(index, variables):
+    return tf.python.ops.control_flow_ops.ref_select(index, variables)
+
+
+def test_one_of_several_variables_is_selected_for_reading(session):
+    a, b = tf.Variable([1.0, 2.0], use_resource=False), tf.Variable([3.0, 4.0], use_resource=False)
+    index = tf.placeholder(tf.int32)
+    chosen = _selected(index, [a, b])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value Variable"):
+        session.run(chosen, {index: 0})
+    session.run(tf.global_variables_initializer())
+    for i, wanted in enumerate([[1, 2], [3, 4]]):
+        assert session.run(chosen, {index: i}).tolist() == wanted
+        assert session.run(chosen * 2.0, {index: i}).tolist() == [2.0 * w for w in wanted]
+    with tf.control_dependencies([tf.assign_add(b, [1.0, 1.0])]):
+        later = tf.identity(_selected(index, [a, b]))
+    assert session.run(later, {index: 1}).tolist() == [4, 5]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"in the range \[0, 2\) but got 2"):
+        session.run(chosen, {index: 2})
+    with pytest.raises(TypeError, match="is for reading"):
+        tf.assign(chosen, [0.0, 0.0])
+
+
+def test_a_selected_variable_has_a_shape_that_all_have():
+    def of(*shapes):
+        return [
+            tf.Variable(tf.placeholder(tf.float32, s), validate_shape=False, use_resource=False)
+            for s in shapes
+        ]
+
+    known = [tf.Variable([[1.0, 2.0]], use_resource=False) for _ in range(2)]
+    other = tf.Variable([[1.0], [2.0]], use_resource=False)
+    assert _selected(0, known).shape.as_list() == [1, 2]
+    for variables in ([known[0], other], of(None, None), [known[0], *of([None, 2])]):
+        assert _selected(0, variables).shape.rank is None

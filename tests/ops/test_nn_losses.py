@@ -98,17 +98,6 @@ def test_a_label_out_of_range_is_reported(session, runs):
         session.run(loss, {labels: [1, 7, 2]})
 
 
-def test_positional_arguments_are_refused():
-    for name in ("softmax", "sparse_softmax", "sigmoid"):
-        function = getattr(tf.nn, f"{name}_cross_entropy_with_logits")
-        with pytest.raises(
-            ValueError, match=f"Only call `{name}_cross_entropy_with_logits` with named arguments"
-        ):
-            function(LOGITS, LABELS)
-        with pytest.raises(ValueError, match="Both labels and logits must be provided"):
-            function(labels=LABELS)
-
-
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="Rank mismatch"):
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[[1, 2, 3]], logits=LOGITS)

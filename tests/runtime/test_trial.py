@@ -88,3 +88,15 @@ def test_a_program_that_won_narrowly_against_a_few_runs_has_to_win_again(seconds
         assert not trial.wanted()
         trial.timed(seconds)
     assert trial.wanted() == (seconds > 0.005)
+
+
+def test_what_xla_takes_long_to_compile_runs_in_numpy_for_longer():
+    alpha = tf.placeholder(tf.float32, [4])
+    with tf.Session() as sess:
+        (item,) = sess._plan(tf.random_gamma([1000], alpha), [alpha]).program.items
+    for _ in range(10):
+        item.compiler.timed(0.005)
+    assert not item.compiler.wanted()
+    for _ in range(60):
+        item.compiler.timed(0.005)
+    assert item.compiler.wanted()

@@ -122,12 +122,6 @@ def test_fetching_from_another_graph_is_refused():
         s.run(other)
 
 
-def test_fetching_a_handle_is_refused():
-    v = tf.Variable(1.0, use_resource=True)
-    with tf.Session() as s, pytest.raises(tf.errors.InvalidArgumentError, match="handle cannot be fetched"):
-        s.run(v.handle)
-
-
 def test_empty_graph_and_closed_session_say_so():
     with tf.Session() as s, pytest.raises(RuntimeError, match="graph is empty"):
         s.run([])

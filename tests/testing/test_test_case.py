@@ -38,6 +38,13 @@ def test_tensors_are_evaluated(case):
     assert case.evaluate({"a": tf.constant(3)}) == {"a": 3}
 
 
+def test_anything_is_made_an_array(case):
+    with case.test_session():
+        for value in (tf.constant([1, 2]), [1, 2], np.array([1, 2]), tf.Variable([1, 2]).initial_value):
+            array = case._GetNdArray(value)
+            assert isinstance(array, np.ndarray) and array.tolist() == [1, 2]
+
+
 def test_structures_are_compared_part_by_part(case):
     case.assertAllClose({"a": [1.0, np.ones([2, 2])]}, {"a": [1.0, np.ones([2, 2])]})
     with pytest.raises(AssertionError, match=r"a\[x\]\[1\] is different"):
