@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.devices import DeviceSpec
@@ -179,7 +180,7 @@ def merged(one: DeviceSpec, two: DeviceSpec, soft: bool = False) -> DeviceSpec:
     """The name of devices that have both names. Where there is none, `soft` leaves open the device type and its number."""
     if not any(part is not None for part in two.parts()):
         return one
-    both = {name: _either(one, two, name, words) for name, words in _HARD_PARTS}
+    both: dict[str, Any] = {name: _either(one, two, name, words) for name, words in _HARD_PARTS}
     kinds = one.device_type, two.device_type
     if None not in kinds and kinds[0] != kinds[1]:
         if not soft:
@@ -194,7 +195,7 @@ def merged(one: DeviceSpec, two: DeviceSpec, soft: bool = False) -> DeviceSpec:
         return DeviceSpec(**both, device_type=kind)
 
 
-def _either(one: DeviceSpec, two: DeviceSpec, part: str, words: str) -> object:
+def _either(one: DeviceSpec, two: DeviceSpec, part: str, words: str) -> Any:
     a, b = getattr(one, part), getattr(two, part)
     if a is not None and b is not None and a != b:
         raise _incompatible(words, one, two)
