@@ -52,6 +52,8 @@ from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 
+# How long an error that lists the devices of a cluster waits for a task that was not needed so far.
+_DESCRIBE_SECONDS = 2.0
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
 on_ping.append(SlowSteps(_engines).look)
 
@@ -140,11 +142,12 @@ class ClusterEngine:
             found = self._peers[task] = peer(task, dialled or self.cluster.task_address(job, index))
         return found
 
-    def _devices_of(self, job: str, index: int) -> list[str]:
+    def _devices_of(self, job: str, index: int, waits: bool) -> list[str]:
         if task_name(job, index) == self._own:
             assert self._engine is not None
             return self._engine.device_names()
-        told = self._peer_of(job, index).call(wire.DESCRIBE, self._ask_until, waits=True)
+        until = self._ask_until if waits else time.monotonic() + _DESCRIBE_SECONDS
+        told = self._peer_of(job, index).call(wire.DESCRIBE, until, waits=waits)
         return [renamed(str(d), task_name(job, index)) for d in told["devices"]]
 
     def program(

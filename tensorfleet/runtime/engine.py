@@ -74,7 +74,6 @@ class Engine:
         if config is not None and config.intra_op_parallelism_threads:
             use_threads(config.intra_op_parallelism_threads, "asked")
         if config is not None:
-            _gpu_memory(config.gpu_options)
             _warn_of_unused(config)
         self._lock = threading.Lock()
         self._planning = threading.Lock()
@@ -187,13 +186,3 @@ def _warn_of_unused(config: Any) -> None:
         if field.name not in _UNDERSTOOD and field.name not in _warned:
             _warned.add(field.name)
             warnings.warn(f"tf.ConfigProto.{field.name} has no effect in TensorFleet.", stacklevel=5)
-
-
-def _gpu_memory(options: Any) -> None:
-    """Passes the GPU memory wishes on to XLA, which reads them when it starts."""
-    if options.per_process_gpu_memory_fraction:
-        os.environ.setdefault(
-            "XLA_PYTHON_CLIENT_MEM_FRACTION", f"{options.per_process_gpu_memory_fraction:.3f}"
-        )
-    if options.allow_growth:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
