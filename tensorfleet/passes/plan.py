@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,6 +83,19 @@ class Plan:
     same: dict[Operation, Operation] = field(default_factory=dict)
     #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
     varying: frozenset[Operation] = frozenset()
+    #: `feeds`, to look one up in
+    fed: frozenset[Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fed = frozenset(self.feeds)
+
+    def variable_of(self, tensor: Tensor) -> Operation | None:
+        """The variable of this task that a reference or a handle leads to, or None.
+
+        A fed reference is a value. It may stand for a variable of another task, which has no store here, or for
+        one whose name a variable of this task has too.
+        """
+        return variable_of(tensor, self.fed)
 
 
 def everything(plan: Plan) -> dict[Operation, str]:
@@ -166,24 +180,28 @@ def maker_of(tensor: Tensor) -> Operation:
     return op
 
 
-def variable_of(tensor: Tensor) -> Operation | None:
-    """The variable operation that a reference or a handle leads to, or None."""
-    op = tensor._op
-    while True:
+def variable_of(tensor: Tensor, fed: Container[Tensor] = ()) -> Operation | None:
+    """The variable operation that a reference or a handle leads to, or None; also if a `fed` value is on the way.
+
+    Without `fed` this is about the graph. Whoever then looks into a store of this task uses `Plan.variable_of`.
+    """
+    while tensor not in fed:
+        op = tensor._op
         if op.spec.variable:
             return op
-        if op.spec.updates:
-            op = op._inputs[op.spec.updates[0]]._op
-        elif op.type in _PASSING and op._inputs:
-            op = op._inputs[0]._op
-        else:
+        position = op.spec.updates[0] if op.spec.updates else 0
+        if not (op.spec.updates or op.type in _PASSING) or not op._inputs:
             return None
+        if op.spec.inputs[position].is_ref:
+            fed = ()  # it is on the variable's own task, and takes the reference whatever its value was
+        tensor = op._inputs[position]
+    return None
 
 
-def read_of(op: Operation) -> Operation | None:
+def read_of(op: Operation, fed: Container[Tensor] = ()) -> Operation | None:
     """The variable whose memory an operation's output shares: that of a plain read, also inside a loop."""
-    while op.type == "Enter" and op._attrs["is_constant"]:
+    while op.type == "Enter" and op._attrs["is_constant"] and op._inputs[0] not in fed:
         op = op._inputs[0]._op
     if op.type == "Identity" and op._inputs[0].dtype._is_ref_dtype:
-        return variable_of(op._inputs[0])
+        return variable_of(op._inputs[0], fed)
     return None

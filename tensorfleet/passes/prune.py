@@ -13,10 +13,14 @@ def prune(plan: Plan) -> Plan:
     stack: list[Operation] = [t._op for t in plan.fetches if t not in fed] + list(plan.targets)
     while stack:
         op = stack.pop()
-        if op in needed or op in plan.done:
+        if op in needed:
             continue
         needed.add(op)
         stack.extend(t._op for t in op._inputs if t not in fed)
-        stack.extend(c for c in op._control_inputs if not (c._outputs and fed.issuperset(c._outputs)))
+        stack.extend(
+            c
+            for c in op._control_inputs
+            if c not in plan.done and not (c._outputs and fed.issuperset(c._outputs))
+        )
     plan.ops = ordered(needed, fed)
     return plan

@@ -186,10 +186,8 @@ class Program:
         )
 
     def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | _Fetched:
-        from tensorfleet.passes.plan import variable_of
-
-        if tensor.dtype._is_ref_dtype and tensor not in plan.feeds:
-            variable = variable_of(tensor)
+        if tensor.dtype._is_ref_dtype:
+            variable = plan.variable_of(tensor)
             if variable is not None:
                 # Fetching a reference gives what the variable holds when the step is over.
                 return _Fetched(resources.variable(variable), variable)

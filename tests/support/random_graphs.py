@@ -1,0 +1,404 @@
+"""Random programs over several tasks: state of every kind, control edges, host ops, branches and loops.
+
+A program is the same wherever its operations are, so a cluster must give the values that one process gives. For that
+its values are whole numbers small enough for float32, its random ops have seeds, and whatever uses a state (a variable,
+a queue, a table) waits for all that used it before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import numpy as np
+
+import tensorfleet as tf
+
+TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")
+WIDTH = 4
+ROWS = 1 << 13  # with WIDTH columns as many elements as a large variable has
+MODULUS = 89.0
+
+
+def whole(x):
+    """A value back in the range that products of two stay exact in."""
+    return tf.floormod(x, MODULUS)
+
+
+class Program:
+    """One random program. `tasks` are the devices to choose from, or None for one process; `own` is the session's."""
+
+    def __init__(self, seed: int, tasks=None, own: str | None = None) -> None:
+        self.lot = random.Random(seed)
+        self.tasks, self.own = tasks, own
+        self.values: list = []  # float32 vectors of WIDTH whole numbers
+        self.last: dict[str, list] = {}  # for each state the operations that used it last
+        self.state: dict[str, object] = {}
+        self.feeds = {}
+        self.notes: list[str] = []
+        self._begin()
+        for _ in range(self.lot.randint(5, 28)):
+            self.add()
+
+    # -- places and orders --
+
+    def place(self, at: int | None = None):
+        """A device for what comes next."""
+        drawn = self.lot.randrange(len(TASKS)) if at is None else at
+        return tf.device(None if self.tasks is None else self.tasks[drawn])
+
+    @contextlib.contextmanager
+    def somewhere(self):
+        """Any device, and now and then a control edge from anything."""
+        with self.place(), contextlib.ExitStack() as stack:
+            if self.lot.random() < 0.35:
+                waited = [self.lot.choice(self.values) for _ in range(self.lot.randint(1, 2))]
+                if self.lot.random() < 0.3:
+                    with self.place():
+                        waited = [tf.group(*waited)]
+                stack.enter_context(tf.control_dependencies(waited))
+            yield
+
+    @contextlib.contextmanager
+    def using(self, name: str):
+        """After all that used a state before; what is then given to `used` is what the next one waits for."""
+        with self.somewhere(), tf.control_dependencies(self.last[name]):
+            yield self.state[name]
+
+    def used(self, name: str, *ops) -> None:
+        self.last[name] = list(ops)
+
+    def keep(self, tensor) -> None:
+        tensor = tf.reshape(tensor, [WIDTH])
+        self.values.append(tensor)
+
+    def some(self):
+        return self.lot.choice(self.values)
+
+    # -- what there is at first --
+
+    def _begin(self) -> None:
+        lot = self.lot
+        for i in range(2):
+            with self.place():
+                self.values.append(tf.constant([float(lot.randrange(89)) for _ in range(WIDTH)]))
+        with self.place():
+            fed = tf.placeholder(tf.float32, [WIDTH])
+        self.feeds[fed] = [float(lot.randrange(89)) for _ in range(WIDTH)]
+        self.values.append(fed)
+        for kind in ("reference", "resource"):
+            for size in ("small", "large"):
+                for n in range(lot.randint(0, 2)):
+                    fixed = "_fixed" if lot.random() < 0.25 else ""
+                    self._variable(f"{kind}_{size}_{n}{fixed}", kind == "resource", size == "large")
+        makers = [self._queue, self._table, self._accumulator, self._counter, self._words]
+        for n, maker in enumerate(lot.sample(makers, lot.randint(0, len(makers)))):
+            maker(f"{maker.__name__.strip('_')}_{n}")
+
+    def _variable(self, name: str, resource: bool, large: bool) -> None:
+        shape = [ROWS, WIDTH] if large else [5, WIDTH]
+        with self.place():
+            start = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 89
+            self.state[name] = tf.get_variable(name, initializer=start, use_resource=resource)
+        self.last[name] = []
+
+    def _queue(self, name: str) -> None:
+        with self.place():
+            self.state[name] = tf.FIFOQueue(100, tf.float32, [WIDTH], shared_name=name)
+        self.last[name] = []
+
+    def _table(self, name: str) -> None:
+        with self.somewhere():
+            self.state[name] = tf.contrib.lookup.MutableHashTable(tf.int64, tf.float32, -1.0)
+        self.last[name] = []
+
+    def _words(self, name: str) -> None:
+        with self.place():
+            self.state[name] = tf.contrib.lookup.index_table_from_tensor([str(i) for i in range(0, 89, 3)])
+        self.last[name] = []
+
+    def _accumulator(self, name: str) -> None:
+        with self.place():
+            self.state[name] = tf.ConditionalAccumulator(tf.float32, [WIDTH], shared_name=name)
+        self.last[name] = []
+
+    def _counter(self, name: str) -> None:
+        with self.place():
+            self.state[name] = tf.get_variable(name, initializer=0, use_resource=False)
+        self.last[name] = []
+
+    # -- steps --
+
+    def add(self) -> None:
+        steps = [self._arithmetic] * 3 + [self._host, self._random, self._python, self._varying]
+        steps += [self._branch, self._loop, self._remake]
+        if self.state:
+            steps += [self._use] * 12
+        step = self.lot.choice(steps)
+        self.notes.append(step.__name__)
+        step()
+
+    def _arithmetic(self) -> None:
+        a, b = self.some(), self.some()
+        how = self.lot.randrange(6)
+        with self.somewhere():
+            made = [
+                lambda: a + b,
+                lambda: a * b,
+                lambda: a - b,
+                lambda: tf.maximum(a, tf.reverse(b, [0])),
+                lambda: tf.cumsum(a) + 1.0,
+                lambda: tf.tile(tf.reshape(tf.reduce_sum(a), [1]), [WIDTH]) - b,
+            ][how]()
+            self.keep(whole(made))
+
+    def _host(self) -> None:
+        a, b = self.some(), self.some()
+        with self.somewhere():
+            text = tf.string_join([tf.as_string(tf.cast(a, tf.int32)), tf.as_string(tf.cast(b, tf.int64))], "-")
+        with self.somewhere():
+            self.keep(tf.to_float(tf.string_to_hash_bucket_fast(text, 89)))
+
+    def _random(self) -> None:
+        seed = self.lot.randrange(1000)
+        with self.somewhere():
+            self.keep(tf.to_float(tf.random_uniform([WIDTH], maxval=89, dtype=tf.int32, seed=seed)))
+
+    def _python(self) -> None:
+        a = self.some()
+        at = None if self.tasks is None else self.tasks.index(self.own)
+        with self.place(at if at is not None else 0):
+            self.keep(tf.py_func(lambda x: (x * 3 + 1).astype(np.float32) % np.float32(89), [a], tf.float32))
+            self.values[-1].set_shape([WIDTH])
+
+    def _varying(self) -> None:
+        a, b = self.some(), self.some()
+        with self.somewhere():
+            if self.lot.random() < 0.5:
+                kept = tf.boolean_mask(a, a > b)
+            else:
+                kept = tf.to_float(tf.unique(tf.cast(a, tf.int32))[0])
+        with self.somewhere():
+            self.keep(whole(tf.reduce_sum(kept) + b))
+
+    def _remake(self) -> None:
+        """A stateful handle named anew, perhaps after other things."""
+        a = self.some()
+        with self.somewhere():
+            name = f"stack_{len(self.values)}"
+            queue = tf.FIFOQueue(10, tf.float32, [WIDTH], shared_name=name)
+            with tf.control_dependencies([queue.enqueue(a)]):
+                taken = queue.dequeue()
+        with self.somewhere():
+            self.keep(whole(taken + 1.0))
+
+    def _use(self) -> None:
+        name = self.lot.choice(sorted(self.state))
+        kind = name.partition("_")[0]
+        self.notes[-1] += f" {name}"
+        getattr(self, f"_use_{kind}")(name)
+
+    def _use_counter(self, name: str) -> None:
+        with self.using(name) as v:
+            counted = v.count_up_to(1000) if self.lot.random() < 0.5 else tf.assign_add(v, 2)
+            copy = whole(tf.to_float(counted))
+        self.used(name, copy)
+        with self.somewhere():
+            self.keep(copy + tf.zeros([WIDTH]))
+
+    def _use_queue(self, name: str) -> None:
+        a = self.some()
+        with self.using(name) as queue:
+            put = queue.enqueue(a)
+        self.used(name, put)
+        if self.lot.random() < 0.7:
+            with self.using(name) as queue:
+                taken = queue.dequeue()
+                self.keep(whole(taken + queue_size(queue, taken)))
+            self.used(name, self.values[-1])
+
+    def _use_table(self, name: str) -> None:
+        keys, a = tf.cast(self.some(), tf.int64), self.some()
+        how = self.lot.randrange(3)
+        with self.using(name) as table:
+            if how == 0:
+                done = table.insert(keys, keyed(keys))
+                with tf.control_dependencies([done]):
+                    self.keep(tf.identity(a))
+            elif how == 1:
+                self.keep(whole(table.lookup(keys) + a))
+            else:
+                self.keep(whole(tf.to_float(table.size()) + a))
+        self.used(name, self.values[-1])
+
+    def _use_words(self, name: str) -> None:
+        a = self.some()
+        with self.somewhere():
+            words = tf.as_string(tf.cast(a, tf.int32))
+        with self.using(name) as table:
+            self.keep(whole(tf.to_float(table.lookup(words)) + 90.0))
+
+    def _use_accumulator(self, name: str) -> None:
+        a = self.some()
+        with self.using(name) as accumulator:
+            given = accumulator.apply_grad(a, local_step=10**6)
+        self.used(name, given)
+        with self.using(name) as accumulator:
+            taken = accumulator.take_grad(1)
+            self.keep(whole(taken))
+        self.used(name, self.values[-1])
+
+    def _use_reference(self, name: str) -> None:
+        self._use_variable(name)
+
+    def _use_resource(self, name: str) -> None:
+        self._use_variable(name)
+
+    def _use_variable(self, name: str) -> None:
+        a, rows = self.some(), self._rows(name)
+        how = self._read if "fixed" in name else self.lot.choice([self._read, self._write])
+        with self.using(name) as v:
+            got = how(v, a, rows)
+            if self.lot.random() < 0.5:
+                copy = whole(got + 0.0)
+            else:  # the copy that pins the order may be made elsewhere
+                with self.place():
+                    copy = whole(got + 0.0)
+        self.used(name, copy)
+        self.keep(copy)
+
+    def _rows(self, name: str) -> list[int]:
+        return [self.lot.randrange(ROWS if "large" in name else 5) for _ in range(3)]
+
+    def _read(self, v, a, rows):
+        how = self.lot.randrange(7)
+        # A reference that another task gets is sent when the step begins: only a read can wait for an update.
+        here = self.place()
+        if "reference" in v.op.name and "fixed" not in v.op.name:
+            here = tf.colocate_with(v.op)
+        with here:
+            return [
+                lambda: tf.reduce_sum(tf.gather(v, rows), 0),
+                lambda: tf.gather(v.read_value(), rows)[1],
+                lambda: tf.nn.embedding_lookup(v, rows)[2],
+                lambda: v[rows[0]],
+                lambda: tf.gather_nd(v, [rows[0]]),
+                lambda: tf.slice(v, [rows[1], 0], [1, -1]),
+                lambda: tf.reduce_max(v.read_value(), 0),
+            ][how]()
+
+    def _write(self, v, a, rows):
+        how = self.lot.randrange(8)
+        row = tf.reshape(a, [1, WIDTH])
+        made = [
+            lambda: v.assign(tf.floormod(beside(v) + a, MODULUS)),
+            lambda: v.assign_add(tf.tile(row, [int(v.shape[0]), 1])),
+            lambda: v.assign_sub(tf.zeros(v.shape) + a),
+            lambda: tf.scatter_add(v, rows[:1], row),
+            lambda: tf.scatter_update(v, rows[:1], row),
+            lambda: tf.scatter_sub(v, rows[:1], row),
+            lambda: tf.scatter_nd_add(v, [[rows[0]]], row),
+            lambda: v[rows[0]].assign(a),
+        ][how]()
+        # Sums of many steps must stay exact: what is read back is reduced.
+        if self.lot.random() < 0.5:
+            with tf.control_dependencies([made]), tf.colocate_with(v.op):
+                return tf.gather(v, rows)[0]
+        return made[rows[0]]
+
+    # -- branches and loops --
+
+    def _branch(self) -> None:
+        a, b, c = self.some(), self.some(), self.some()
+        name = self._changeable()
+        pinned = self.using(name) if name else self.somewhere()
+        with pinned as v:
+            with self.place():
+                test = tf.reduce_sum(a) < tf.reduce_sum(b)
+
+            def first():
+                with self.place():
+                    if v is None:
+                        return whole(a * 2.0 + c)
+                    with tf.control_dependencies([tf.scatter_add(v, [1], tf.reshape(c, [1, WIDTH]))]):
+                        return whole(a + 1.0)
+
+            def second():
+                with self.place():
+                    return whole(b + c)
+
+            chosen = tf.cond(test, first, second)
+            chosen = tf.identity(chosen)
+        if name:
+            self.used(name, chosen)
+        self.keep(chosen)
+
+    def _loop(self) -> None:
+        a, b = self.some(), self.some()
+        name = self._changeable()
+        pinned = self.using(name) if name else self.somewhere()
+        turns = self.lot.randint(0, 3)
+        with pinned as v:
+
+            def body(i, x):
+                with self.place():
+                    if v is None:
+                        return i + 1, whole(x * 3.0 + b)
+                    change = tf.scatter_add(v, [2], tf.reshape(x, [1, WIDTH]))
+                    with tf.control_dependencies([change]), self.place():
+                        return i + 1, whole(x + b)
+
+            start = whole(a + 0.0)
+            out = tf.while_loop(lambda i, _: i < turns, body, [0, start], parallel_iterations=1)[1]
+            out = tf.identity(out)
+        if name:
+            self.used(name, out)
+        self.keep(out)
+
+    def _changeable(self) -> str | None:
+        names = [n for n in sorted(self.state) if n.startswith("re") and "fixed" not in n]
+        return self.lot.choice(names) if names and self.lot.random() < 0.5 else None
+
+    # -- running --
+
+    def initializer(self):
+        return tf.group(tf.global_variables_initializer(), tf.tables_initializer())
+
+    def requests(self, lot: random.Random) -> list:
+        """What to fetch in each of some runs."""
+        some = [lot.sample(self.values, lot.randint(1, min(4, len(self.values)))) for _ in range(2)]
+        return [*some, self.values, *some[:1]]
+
+
+def keyed(keys):
+    """A value that a key always has: the order of equal keys in one insert is left open."""
+    return tf.to_float(keys % 50)
+
+
+def beside(v):
+    """The value of a variable, read by its own task."""
+    with tf.colocate_with(v.op):
+        return v.read_value()
+
+
+def queue_size(queue, after):
+    with tf.control_dependencies([after]):
+        return tf.to_float(queue.size())
+
+
+def outcome(seed: int, target: str = "", tasks=None, own: str | None = None) -> tuple[list, Program]:
+    """All the values that a program gives in a few runs, and what its state is in the end."""
+    with tf.Graph().as_default() as graph:
+        graph.seed = seed
+        program = Program(seed, tasks, own)
+        initial = program.initializer()
+        requests = program.requests(random.Random(seed))
+        variables = tf.global_variables()
+        limit = tf.RunOptions(timeout_in_ms=60_000)
+        found = []
+        with tf.Session(target) as session:
+            session.run(initial, options=limit)
+            for request in requests:
+                found += session.run(request, program.feeds, options=limit)
+            found += session.run(variables, options=limit)
+        return found, program
