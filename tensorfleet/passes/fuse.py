@@ -240,6 +240,8 @@ def _read_after_initializing(
     """
     written: dict[Operation, list[Operation]] = {}
     waiting: set[Operation] = set()
+    # As the list has them, not as they were made: an old assignment may have been given what a newer read gives.
+    place = {op: n for n, op in enumerate(ops)}
     for op in ops:
         if op.spec.blocks or not waiting.isdisjoint(before[op]):
             waiting.add(op)
@@ -254,7 +256,7 @@ def _read_after_initializing(
             continue
         for t in op._inputs:
             variable = plan.variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
-            earlier = [w for w in written.get(variable, ()) if w._id < op._id] if variable is not None else []
+            earlier = [w for w in written.get(variable, ()) if place[w] < place[op]] if variable is not None else []
             before[op] += [w for w in earlier if w not in before[op]]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorfleet import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.topology import in_order
 
 #: conditions, each with the value it must have for an operation to run
 Guard = frozenset[tuple[Tensor, bool]]
@@ -116,38 +115,15 @@ def ordered(
     The edge that leads back to the start of a loop does not count. `inside` tells which operations stand for
     which others.
     """
-    waiting: dict[Operation, int] = {}
-    after: dict[Operation, list[Operation]] = {}
+    needs: dict[Operation, set[Operation]] = {}
     for op in ops:
         before = {t._op for t in op._inputs if t not in feeds} | set(op._control_inputs)
         if op.type == "Merge":
             before = {b for b in before if b.type != "NextIteration"}
         if inside:
             before = {inside.get(b, b) for b in before}
-        before &= ops
-        waiting[op] = len(before)
-        for b in before:
-            after.setdefault(b, []).append(op)
-    ready = [op._id for op, n in waiting.items() if n == 0]
-    heapq.heapify(ready)
-    by_id = {op._id: op for op in ops}
-    found: list[Operation] = []
-    while ready:
-        op = by_id[heapq.heappop(ready)]
-        found.append(op)
-        for follower in after.get(op, ()):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heapq.heappush(ready, follower._id)
-    if len(found) != len(ops):
-        stuck = sorted(op.name for op, n in waiting.items() if n)[:5]
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Graph is invalid, contains a cycle with {sum(map(bool, waiting.values()))} nodes, including: "
-            f"{', '.join(stuck)}. Remove one of the control dependencies between them.",
-        )
-    return found
+        needs[op] = before & ops
+    return in_order(needs, lambda op: op._id)
 
 
 # What a reference or handle can go through on its way.

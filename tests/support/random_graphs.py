@@ -91,7 +91,7 @@ class Program:
                 for n in range(lot.randint(0, 2)):
                     fixed = "_fixed" if lot.random() < 0.25 else ""
                     self._variable(f"{kind}_{size}_{n}{fixed}", kind == "resource", size == "large")
-        makers = [self._queue, self._table, self._accumulator, self._counter, self._words]
+        makers = [self._queue, self._table, self._accumulator, self._counter, self._words, self._iterator, self._text]
         for n, maker in enumerate(lot.sample(makers, lot.randint(0, len(makers)))):
             maker(f"{maker.__name__.strip('_')}_{n}")
 
@@ -131,9 +131,11 @@ class Program:
 
     def add(self) -> None:
         steps = [self._arithmetic] * 3 + [self._host, self._random, self._python, self._varying]
-        steps += [self._branch, self._loop, self._remake]
+        steps += [self._branch, self._loop, self._map, self._remake, self._late, self._checked, self._slope]
         if self.state:
-            steps += [self._use] * 12
+            steps += [self._use] * 14
+        if len(self._names()) > 1:
+            steps += [self._two] * 3
         step = self.lot.choice(steps)
         self.notes.append(step.__name__)
         step()
@@ -192,11 +194,79 @@ class Program:
         with self.somewhere():
             self.keep(whole(taken + 1.0))
 
-    def _use(self) -> None:
-        name = self.lot.choice(sorted(self.state))
+    def _late(self) -> None:
+        """A state that is made late, after whatever another one waits for."""
+        maker = self.lot.choice([self._queue, self._table, self._accumulator])
+        name = f"{maker.__name__.strip('_')}_late{len(self.notes)}"
+        used = self.lot.choice(sorted(self.last)) if self.last else None
+        with tf.control_dependencies(self.last[used] if used else []):
+            maker(name)
+        self._use(name)
+
+    def _checked(self) -> None:
+        a, b = self.some(), self.some()
+        with self.somewhere():
+            test = tf.Assert(tf.reduce_all(a < 1000.0), [a, b])
+        with self.somewhere(), tf.control_dependencies([test]):
+            both = tf.tuple([a, b], control_inputs=[test])
+        with self.somewhere():
+            self.keep(whole(both[0] - both[1]))
+
+    def _slope(self) -> None:
+        """The gradient of something with whole derivatives, made where the operations are or anywhere."""
+        a, b, c = self.some(), self.some(), self.some()
+        with self.place():
+            y = a * b + tf.gather(b, [1, 0, 3, 3]) * tf.stop_gradient(c)
+        with self.somewhere():
+            z = tf.reduce_sum(tf.where(a > c, y, y + y))
+        with self.somewhere():
+            slope = tf.gradients(z, b, colocate_gradients_with_ops=self.lot.random() < 0.5)[0]
+            self.keep(whole(a if slope is None else tf.convert_to_tensor(slope)))
+
+    def _map(self) -> None:
+        a, b = self.some(), self.some()
+        with self.somewhere():
+            if self.lot.random() < 0.5:
+                made = tf.map_fn(lambda x: tf.floormod(x * 5.0 + tf.reduce_max(b), MODULUS), a)
+            else:
+                made = tf.scan(lambda s, x: tf.floormod(s + x, MODULUS), a)
+            self.keep(made)
+
+    def _use(self, name: str | None = None) -> None:
+        name = name or self.lot.choice(sorted(self.state))
         kind = name.partition("_")[0]
         self.notes[-1] += f" {name}"
         getattr(self, f"_use_{kind}")(name)
+
+    def _iterator(self, name: str) -> None:
+        with self.place():
+            numbers = tf.data.Dataset.range(1000).map(lambda i: tf.to_float(i % 80) + tf.zeros([WIDTH]))
+            self.state[name] = numbers.make_one_shot_iterator()
+        self.last[name] = []
+
+    def _use_iterator(self, name: str) -> None:
+        with self.using(name) as iterator:
+            taken = iterator.get_next()
+            self.keep(whole(taken + self.some()))
+        self.used(name, self.values[-1])
+
+    def _text(self, name: str) -> None:
+        with self.place():
+            self.state[name] = tf.get_variable(name, initializer=tf.constant(["x"] * WIDTH), use_resource=False)
+        self.last[name] = []
+
+    def _use_text(self, name: str) -> None:
+        a = self.some()
+        with self.using(name) as v:
+            with tf.colocate_with(v.op):
+                old = v.read_value()
+            with self.place():
+                new = tf.substr(tf.string_join([tf.as_string(tf.cast(a, tf.int32)), old]), [0] * WIDTH, [2] * WIDTH)
+            new = v.assign(new)
+            with self.place():
+                copy = tf.to_float(tf.string_to_hash_bucket_fast(new, 89))
+        self.used(name, copy)
+        self.keep(copy)
 
     def _use_counter(self, name: str) -> None:
         with self.using(name) as v:
@@ -288,7 +358,7 @@ class Program:
             ][how]()
 
     def _write(self, v, a, rows):
-        how = self.lot.randrange(8)
+        how = self.lot.randrange(10)
         row = tf.reshape(a, [1, WIDTH])
         made = [
             lambda: v.assign(tf.floormod(beside(v) + a, MODULUS)),
@@ -299,12 +369,36 @@ class Program:
             lambda: tf.scatter_sub(v, rows[:1], row),
             lambda: tf.scatter_nd_add(v, [[rows[0]]], row),
             lambda: v[rows[0]].assign(a),
+            lambda: self._descend(v, a, rows),
+            lambda: self._chained(v, a, rows),
         ][how]()
         # Sums of many steps must stay exact: what is read back is reduced.
         if self.lot.random() < 0.5:
             with tf.control_dependencies([made]), tf.colocate_with(v.op):
                 return tf.gather(v, rows)[0]
         return made[rows[0]]
+
+    def _descend(self, v, a, rows):
+        """A step of an optimizer, by rows or as a whole."""
+        lot = self.lot
+        with self.place():
+            source = beside(v) if lot.random() < 0.5 else v
+            taken = tf.nn.embedding_lookup(v, rows[:2]) if source is v else source[:2]
+            loss = tf.reduce_sum(taken * a)
+        kinds = [tf.train.GradientDescentOptimizer(1.0), tf.train.MomentumOptimizer(1.0, 1.0)]
+        step = kinds[0].minimize(loss, var_list=[v])
+        with tf.control_dependencies([step]):
+            return beside(v)
+
+    def _chained(self, v, a, rows):
+        """An update of what another update gives, with a value that comes between from elsewhere."""
+        row = tf.reshape(a, [1, WIDTH])
+        first = tf.scatter_add(v, rows[:1], row)
+        if not first.dtype._is_ref_dtype:
+            return first
+        with self.place(), tf.control_dependencies([first]):
+            more = whole(row + 1.0)
+        return tf.scatter_sub(first, rows[1:2], more)
 
     # -- branches and loops --
 
@@ -355,8 +449,40 @@ class Program:
             self.used(name, out)
         self.keep(out)
 
+    def _two(self) -> None:
+        """A branch or a loop that changes two variables, which may be those of two tasks."""
+        one, two = self.lot.sample(self._names(), 2)
+        a, b = self.some(), self.some()
+        turns = self.lot.randint(0, 3)
+        with self.using(one) as v, tf.control_dependencies(self.last[two]):
+            w = self.state[two]
+
+            def change(x):
+                with self.place():
+                    first = tf.scatter_add(v, [0], tf.reshape(x, [1, WIDTH]))
+                    with tf.control_dependencies([first]):
+                        second = tf.scatter_sub(w, [3], tf.reshape(x, [1, WIDTH]))
+                with self.place(), tf.control_dependencies([first, second]):
+                    return whole(x + b)
+
+            if self.lot.random() < 0.5:
+                with self.place():
+                    test = tf.reduce_max(a) < tf.reduce_max(b)
+                out = tf.cond(test, lambda: change(a), lambda: whole(b + 1.0))
+            else:
+                out = tf.while_loop(
+                    lambda i, _: i < turns, lambda i, x: (i + 1, change(x)), [0, a], parallel_iterations=1
+                )[1]
+            out = tf.identity(out)
+        self.used(one, out)
+        self.used(two, out)
+        self.keep(out)
+
+    def _names(self) -> list[str]:
+        return [n for n in sorted(self.state) if n.startswith("re") and "fixed" not in n]
+
     def _changeable(self) -> str | None:
-        names = [n for n in sorted(self.state) if n.startswith("re") and "fixed" not in n]
+        names = self._names()
         return self.lot.choice(names) if names and self.lot.random() < 0.5 else None
 
     # -- running --
@@ -367,7 +493,9 @@ class Program:
     def requests(self, lot: random.Random) -> list:
         """What to fetch in each of some runs."""
         some = [lot.sample(self.values, lot.randint(1, min(4, len(self.values)))) for _ in range(2)]
-        return [*some, self.values, *some[:1]]
+        fed = {lot.choice(self.values[2:]): np.full(WIDTH, 7.0, np.float32)}
+        plain = self.feeds
+        return [(some[0], plain), (some[1], plain), (self.values, plain), (some[1], plain | fed), (some[0], plain)]
 
 
 def keyed(keys):
@@ -398,7 +526,7 @@ def outcome(seed: int, target: str = "", tasks=None, own: str | None = None) -> 
         found = []
         with tf.Session(target) as session:
             session.run(initial, options=limit)
-            for request in requests:
-                found += session.run(request, program.feeds, options=limit)
+            for request, feeds in requests:
+                found += session.run(request, feeds, options=limit)
             found += session.run(variables, options=limit)
         return found, program
