@@ -256,7 +256,9 @@ def _read_after_initializing(
             continue
         for t in op._inputs:
             variable = plan.variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
-            earlier = [w for w in written.get(variable, ()) if place[w] < place[op]] if variable is not None else []
+            earlier = (
+                [w for w in written.get(variable, ()) if place[w] < place[op]] if variable is not None else []
+            )
             before[op] += [w for w in earlier if w not in before[op]]
 
 
@@ -416,4 +418,4 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)
     for part in parts:
         if part.kind in ("segment", "index", "joined"):
-            part.outputs = [t for op in part.ops for t in op._outputs if t in wanted]
+            part.outputs = [t for op in part.ops for t in op._outputs if t in wanted and t not in plan.fed]

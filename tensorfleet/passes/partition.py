@@ -76,7 +76,7 @@ def ends(stage: Stage) -> list[Operation]:
     """The operations of a stage that have to be asked for: neither an output nor something inside needs them."""
     needed = {t._op for t in stage.outputs}
     for op in stage.ops:
-        needed.update(t._op for t in op._inputs)
+        needed.update(t._op for t in op._inputs if t not in stage.inputs)
         needed.update(op._control_inputs)
     return [op for op in stage.ops if op not in needed]
 

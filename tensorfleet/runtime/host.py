@@ -73,7 +73,7 @@ class _Item:
         self.kernel = Kernel(self.op, self.packed)
         # A reference to a variable is no value; another is a handle, as a resource is.
         self.outs = [
-            None if t.dtype._is_ref_dtype and plan.variable_of(t) is not None else slots.of(t)
+            None if t.dtype._is_ref_dtype and plan.variable_of(t) is not None else slots.made_by(t)
             for t in self.op._outputs
         ]
         self._kept = [o for o in self.outs if o is not None]
@@ -257,7 +257,7 @@ class SameItem:
         self.device = part.device
         first = plan.same[self.op]
         self._pairs = [
-            (slots.of(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
+            (slots.made_by(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
         ]
 
     def run(self, ctx: StepContext, values: list) -> None:
@@ -342,7 +342,7 @@ class GatherItem:
         self.variable = variable
         self.store = resources.variable(variable)
         self.indices = slots.of(self.op._inputs[1])
-        self.out = slots.of(self.op._outputs[0])
+        self.out = slots.made_by(self.op._outputs[0])
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Fetches the rows."""

@@ -79,6 +79,13 @@ def _hands_on(op: Operation, plan: Plan) -> bool:
     return plan.variable_of(op._inputs[0]) is not None
 
 
+def stand_in(tensor: Tensor) -> Tensor:
+    """What an operation computes, though something else is fed in its place."""
+    made = Tensor(tensor._op, tensor._value_index, tensor._dtype)
+    made._shape = tensor._shape
+    return made
+
+
 def reference_inputs(op: Operation) -> set[int]:
     """The inputs of which an operation takes the variable itself, wherever the reference came from."""
     if not any(a.is_ref for a in op.spec.inputs):
@@ -196,7 +203,8 @@ class Segment:
             args.append(code)
         updates = [self._variable(t) for t in updated]
         self._written.update(updates)
-        outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in op._outputs]
+        results = [stand_in(t) if t in self._fed else t for t in op._outputs]
+        outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in results]
         if updates:
             outs = [o for o in outs if o is not None]
         step = Step(op, args, outs, updates)
@@ -248,7 +256,10 @@ class Segment:
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
         if tensor not in self._fed and (
             tensor.dtype._is_ref_dtype
-            or (tensor.dtype.name == "resource" and (tensor not in made or variable_of(tensor, self._fed) is not None))
+            or (
+                tensor.dtype.name == "resource"
+                and (tensor not in made or variable_of(tensor, self._fed) is not None)
+            )
         ):
             return ~self._variable(tensor)
         if tensor not in self._slots and tensor not in made:

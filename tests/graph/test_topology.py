@@ -125,7 +125,9 @@ def a_cycle():
 
 def test_running_a_cycle_is_refused(run):
     _, _, y = a_cycle()
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"a cycle with 2 nodes, including: a, b\. Give one"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"a cycle with 2 nodes, including: a, b\. Give one"
+    ):
         run(y)
 
 

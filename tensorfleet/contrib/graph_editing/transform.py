@@ -204,9 +204,7 @@ class Transformer:
 def _in_order(ops: frozenset[Operation]) -> list[Operation]:
     """Operations after those they take from, except where a loop goes back."""
     goes_back = ("NextIteration", "RefNextIteration")
-    needs = {
-        op: {t._op for t in op._inputs if t._op in ops and t._op.type not in goes_back} for op in ops
-    }
+    needs = {op: {t._op for t in op._inputs if t._op in ops and t._op.type not in goes_back} for op in ops}
     return in_order(needs, lambda op: op._id)
 
 
