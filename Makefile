@@ -44,8 +44,9 @@ bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
 
-chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 SEED=7
+chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 GRAPHS=5000 SEED=7
 	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
+	    TENSORFLEET_CHAOS_GRAPHS=$(or $(GRAPHS),5000) \
 	    TENSORFLEET_CHAOS_SEED=$(or $(SEED),1) $(VENV)/bin/python -m pytest tests/chaos -rA
 
 docs: $(VENV)/.docs-stamp ## the pages as a site, in build/site; a warning is an error

@@ -258,7 +258,7 @@ class ClusterEngine:
             stage.outputs,
             ends(stage),
             stage.inputs,
-            elsewhere(stage.ops, lambda op: self._is_of(op, stage.task)),
+            elsewhere(stage.ops, {*stage.inputs, *known}),
             known,
             branches,
             (_with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
@@ -343,7 +343,7 @@ class ClusterEngine:
         told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
-        elsewhere_done = elsewhere(stage.ops, lambda op: self._is_of(op, stage.task))
+        elsewhere_done = elsewhere(stage.ops, {*stage.inputs, *plan.constants})
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
 

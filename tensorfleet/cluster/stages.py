@@ -38,7 +38,7 @@ class RegisteredStage:
             fetches,
             [graph.get_operation_by_name(n) for n in told["targets"]],
             feeds,
-            elsewhere(ops),
+            elsewhere(ops, {*feeds, *(graph.get_tensor_by_name(n) for n in known)}),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
             found(told["branches"], graph) if "branches" in told else None,
             (ops, _seen_live(told["live"], graph)) if "live" in told else None,
