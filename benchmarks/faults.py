@@ -22,7 +22,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster
-from tensorfleet.testing.evil_graphs import EVIL
+from tensorfleet.testing.malformed_graphs import EVIL
 
 ABOUT = {
     "killed": ("a step's task is killed: until UnavailableError", 1.0),

@@ -2,8 +2,8 @@
 
 import sys as _sys
 
-from tensorfleet import api as _api
-from tensorfleet import modules as _modules
+from tensorfleet import names as _modules
+from tensorfleet.base import naming as _api
 
 _modules.load()
 _api.install(_sys.modules[__name__])

@@ -12,13 +12,13 @@ def main() -> None:
     if not use_alias:
         arguments = arguments[1:]
     if arguments and (arguments[0].endswith(".py") or not use_alias):
-        from tensorfleet.launch.bootstrap import tie_to_launcher
-        from tensorfleet.launch.script import run_script
+        from tensorfleet.cli.scripts.bootstrap import tie_to_launcher
+        from tensorfleet.cli.scripts.script import run_script
 
         tie_to_launcher()
         run_script(arguments[0], arguments[1:], use_alias)
     else:
-        from tensorfleet.launch.command import main as command
+        from tensorfleet.cli.command import main as command
 
         command()
 

@@ -14,11 +14,11 @@ import hypothesis
 import numpy as np
 import pytest
 
+from tensorfleet.api.summary.writer import FileWriterCache
 from tensorfleet.cluster.server import Server
 from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
-from tensorfleet.ops import philox
+from tensorfleet.kernels import philox
 from tensorfleet.session.session import Session
-from tensorfleet.summary.writer import FileWriterCache
 from tests.support.tasks import Tasks
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)

@@ -7,11 +7,11 @@ import tensorfleet
 
 ROOT = Path(tensorfleet.__file__).parent
 MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
-RUNS_SCRIPTS = {"launch/script.py"}
+RUNS_SCRIPTS = {"cli/scripts/script.py"}
 # A function inside a Keras model's file is code, which loading the model runs, as in Keras. No server loads such files.
-LOADS_FUNCTIONS = {"keras/lambdas.py"}
+LOADS_FUNCTIONS = {"tensorfleet_legacy/keras/layers/core_lambda.py"}
 # Reads arrays and lists, and refuses anything else that a pickle may name.
-READS_DATA = {"keras/plain_pickles.py"}
+READS_DATA = {"tensorfleet_legacy/keras/datasets/plain_pickles.py"}
 
 
 def used_in(path: Path) -> set[str]:

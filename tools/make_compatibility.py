@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tensorfleet import api
+from tensorfleet.base import naming as api
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ROOT / "tests" / "data" / "api_1.15.tsv"
@@ -22,7 +22,7 @@ INTRODUCTION = """\
 
 Written by `python tools/make_compatibility.py` from the list of TensorFlow 1.15's public names and from
 the package itself; a test fails when it is out of date. A name counts as supported when `tf.<name>` is there;
-[a test](../tests/test_api.py) compares its arguments with 1.15's and lists what differs on purpose. Methods of
+[a test](../tests/base/test_naming.py) compares its arguments with 1.15's and lists what differs on purpose. Methods of
 classes and fields of messages are not counted.
 """
 

@@ -77,7 +77,9 @@ def write_index(names: dict[str, str]) -> None:
     (PROTOS / "__init__.pyi").write_text(
         f"# {generated}\n\n"
         + "".join(f"from tensorfleet.protos import {module} as {module}\n" for module in modules)
-        + "".join(f"from tensorfleet.protos.{names[name]} import {name} as {name}\n" for name in by_module)
+        + "".join(
+            f"from tensorfleet.base.protos.{names[name]} import {name} as {name}\n" for name in by_module
+        )
     )
 
 

@@ -16,21 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
-from tensorfleet.api import export
-from tensorfleet.cluster import binding, connection, farewell, moving, orphan, peers, tls, wire
-from tensorfleet.cluster.asker import Asker
-from tensorfleet.cluster.listener import Listener
-from tensorfleet.cluster.placing import task_name
-from tensorfleet.cluster.server_def import server_def_of
-from tensorfleet.cluster.spec import ClusterSpec
-from tensorfleet.cluster.stepping import AGAIN, RUN_FIELDS, TRACED
-from tensorfleet.cluster.tensor_bytes import describe, malformed
-from tensorfleet.cluster.token import configured, token
-from tensorfleet.cluster.worker import Worker
-from tensorfleet.ops.side_by_side import core_count, use_threads
-from tensorfleet.platform import logging
-from tensorfleet.runtime import lending
+from tensorfleet.base import errors, logging
+from tensorfleet.base.naming import export
+from tensorfleet.cluster.master.placer import task_name
+from tensorfleet.cluster.master.step_driver import AGAIN, RUN_FIELDS, TRACED
+from tensorfleet.cluster.membership import address_rewriting as moving
+from tensorfleet.cluster.membership import orphan
+from tensorfleet.cluster.membership import shutdown as farewell
+from tensorfleet.cluster.membership.server_def import server_def_of
+from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.transport import binding, connection, peers, tls, wire
+from tensorfleet.cluster.transport.listener import Listener
+from tensorfleet.cluster.transport.tensor_bytes import describe, malformed
+from tensorfleet.cluster.transport.token import configured, token
+from tensorfleet.cluster.worker.pending_replies import Asker
+from tensorfleet.cluster.worker.worker import Worker
+from tensorfleet.kernels.parallel_for import core_count, use_threads
+from tensorfleet.runtime.shared_memory import shared_variables as lending
 from tensorfleet.runtime.trace import Collector
 
 _LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit
@@ -153,7 +155,7 @@ class Server:
 
     def session_config(self, config: Any) -> Any:
         """The configuration of a session beside this server: its own wishes, this task's devices."""
-        from tensorfleet.protos import ConfigProto
+        from tensorfleet.base.protos import ConfigProto
 
         used = ConfigProto()
         used.CopyFrom(self.config)

@@ -8,17 +8,16 @@ import time
 import weakref
 from typing import Any, TypeVar
 
-from tensorfleet import errors
-from tensorfleet.cluster import wire
-from tensorfleet.cluster.master import ClusterEngine, task_parts
-from tensorfleet.cluster.moving import moved
-from tensorfleet.cluster.peers import Peer, peer
-from tensorfleet.cluster.placing import task_name
+from tensorfleet.base import errors, logging
+from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.cluster.master.master import ClusterEngine, task_parts
+from tensorfleet.cluster.master.placer import task_name
+from tensorfleet.cluster.membership.address_rewriting import moved
+from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.server import has_ended, server_at
-from tensorfleet.cluster.spec import ClusterSpec
-from tensorfleet.devices import DeviceSpec
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.graph.graph import Graph
-from tensorfleet.platform import logging
 from tensorfleet.runtime.engine import Engine
 
 _AnyEngine = TypeVar("_AnyEngine", Engine, ClusterEngine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.api import export
+from tensorfleet.base.naming import export
 
 
 @export("fleet.explain_placement")

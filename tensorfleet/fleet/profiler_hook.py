@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tensorfleet.api import export
-from tensorfleet.fleet.timeline import Timeline
-from tensorfleet.platform import logging
-from tensorfleet.summary.writer import FileWriterCache
-from tensorfleet.train.hooks import SecondOrStepTimer, step_for
-from tensorfleet.train.session_run_hook import (
+from tensorfleet.api.summary.writer import FileWriterCache
+from tensorfleet.api.train.hooks import SecondOrStepTimer, step_for
+from tensorfleet.api.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
+from tensorfleet.base import logging
+from tensorfleet.base.naming import export
+from tensorfleet.fleet.timeline import Timeline
 
 
 @export(
@@ -53,7 +53,7 @@ class ProfilerHook(SessionRunHook):
         )
         options = None
         if self._request_summary:
-            from tensorfleet.protos import RunOptions
+            from tensorfleet.base.protos import RunOptions
 
             options = RunOptions(trace_level=RunOptions.FULL_TRACE)
         return SessionRunArgs({"global_step": self._global_step_tensor}, options=options)

@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, nest
-from tensorfleet.api import export
+from tensorfleet.api.train.global_step import get_global_step
+from tensorfleet.api.train.hooks import step_for
+from tensorfleet.api.train.optimizer import Optimizer
+from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
+from tensorfleet.api.variables.variable import Variable
+from tensorfleet.base import dtypes, logging, nest
+from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
-from tensorfleet.ops.basic import group
-from tensorfleet.ops.cast import cast
-from tensorfleet.ops.control_flow import cond
-from tensorfleet.platform import logging
-from tensorfleet.train.global_step import get_global_step
-from tensorfleet.train.hooks import step_for
-from tensorfleet.train.optimizer import Optimizer
-from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunHook
-from tensorfleet.variables.variable import Variable
+from tensorfleet.ops.array.basic import group
+from tensorfleet.ops.control.cond import cond
+from tensorfleet.ops.math.cast import cast
 
 POLICIES = ("measure", "scale", "drop", "wait")
 _LOOK_SECONDS = 0.005

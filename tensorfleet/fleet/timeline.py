@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from tensorfleet.api import export
+from tensorfleet.base.naming import export
 
 
 @export("fleet.Timeline", "python.client.timeline.Timeline")

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph import registry
 from tensorfleet.graph.attributes import clean_attr, complete_attrs
 from tensorfleet.graph.checking import LARGEST_CONSTANT, MOST_OUTPUTS
@@ -18,7 +19,6 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import Arg, Attr, OpSpec
 from tensorfleet.graph.scopes import get_default_graph, graph_of
-from tensorfleet.shapes import TensorShape, as_shape
 
 
 def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:

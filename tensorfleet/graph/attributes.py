@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.shapes import as_shape
 from tensorfleet.graph import registry
 from tensorfleet.graph.registry import Attr, OpSpec
-from tensorfleet.shapes import as_shape
 
 
 def complete_attrs(spec: OpSpec, known: dict[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.shapes import TensorShape
 
 _LARGEST = 1024  # elements; more than that is no shape arithmetic
 _UNKNOWN: Any = object()

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.api import export
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import Dimension, TensorShape
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.shapes import Dimension, TensorShape
 
 _REGISTERED: list[tuple[int, Any, Callable]] = []
 

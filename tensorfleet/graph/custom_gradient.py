@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import nest
-from tensorfleet.api import export, find
+from tensorfleet.base import nest
+from tensorfleet.base.naming import export, find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import source

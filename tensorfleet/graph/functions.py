@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tensorfleet.dtypes import DType
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
-from tensorfleet.shapes import TensorShape
 
 _SMALL = 1 << 12  # elements of a constant that are copied rather than captured
 

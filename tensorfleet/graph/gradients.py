@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from tensorfleet.api import export
+from tensorfleet.base.naming import export
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from tensorfleet import devices
-from tensorfleet.dtypes import DType
+from tensorfleet.base import devices
+from tensorfleet.base.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.graph.collections import Collections
 from tensorfleet.graph.elements import find_element

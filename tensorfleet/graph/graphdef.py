@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
 from tensorfleet.graph.checking import LARGEST_CONSTANT
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor_proto import array_of, proto_of
-from tensorfleet.shapes import TensorShape
 
 GRAPH_DEF_VERSION = 134  # the GraphDef version of TensorFlow 1.15
 _MIN_CONSUMER = 0
@@ -22,7 +22,7 @@ _MIN_CONSUMER = 0
 
 def versions() -> Any:
     """The `VersionDef` of the graphs written here."""
-    from tensorfleet.protos import VersionDef
+    from tensorfleet.base.protos import VersionDef
 
     return VersionDef(producer=GRAPH_DEF_VERSION, min_consumer=_MIN_CONSUMER)
 
@@ -90,7 +90,7 @@ def _append(kind: str, value: Any, target: Any) -> None:
 
 def attr_message(kind: str, value: Any, dtype: DType | None) -> Any:
     """An attribute whose values are protocol messages, or a list of them, as `Operation.get_attr` gives it."""
-    from tensorfleet.protos import AttrValue
+    from tensorfleet.base.protos import AttrValue
 
     message = AttrValue()
     attr_to_proto(kind, (value, dtype) if kind == "tensor" else value, message)
@@ -153,7 +153,7 @@ def _list_from_proto(values: Any) -> list:
 
 def op_def(spec: registry.OpSpec) -> Any:
     """The `OpDef` of an op type."""
-    from tensorfleet.protos import OpDef
+    from tensorfleet.base.protos import OpDef
 
     proto: Any = OpDef(name=spec.name, is_stateful=spec.stateful or spec.host)
     for args, target in ((spec.inputs, proto.input_arg), (spec.outputs, proto.output_arg)):
@@ -175,7 +175,7 @@ def op_def(spec: registry.OpSpec) -> Any:
 
 def node_def(op: Operation, add_shapes: bool = False) -> Any:
     """The `NodeDef` of an operation."""
-    from tensorfleet.protos import NodeDef
+    from tensorfleet.base.protos import NodeDef
 
     node = NodeDef(name=op.name, op=op.type, device=op.device)
     node.input.extend(t._as_node_def_input() for t in op._inputs)
@@ -196,7 +196,7 @@ def node_def(op: Operation, add_shapes: bool = False) -> Any:
 
 def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
     """A graph as a `GraphDef`."""
-    from tensorfleet.protos import GraphDef
+    from tensorfleet.base.protos import GraphDef
 
     proto = GraphDef(versions=graph_versions(graph))
     constants = (op._attrs["value"] for op in list(graph._ops) if op.type == "Const")

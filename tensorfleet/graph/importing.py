@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tensorfleet.api import export
-from tensorfleet.devices import merged
+from tensorfleet.base.devices import merged
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import add_raw
 from tensorfleet.graph.checking import check_graph_def
@@ -14,7 +15,6 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import GRAPH_DEF_VERSION, attr_from_proto, attr_to_proto, graph_versions
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
-from tensorfleet.shapes import TensorShape
 
 # Up to this version a placeholder of unknown shape was written like a scalar one.
 _SCALAR_OR_UNKNOWN = 21
@@ -66,7 +66,7 @@ def extend_graph(graph: Graph, graph_def: Any, mapping: dict[str, Any]) -> None:
 
 
 def _as_graph_def(graph_def: Any) -> Any:
-    from tensorfleet.protos import GraphDef
+    from tensorfleet.base.protos import GraphDef
 
     if isinstance(graph_def, GraphDef):
         _write_defaults(graph_def)
@@ -124,7 +124,7 @@ def _as_tensors(graph: Graph, mapping: dict[str, Any], scope: str) -> dict[str, 
 
 
 def _check_versions(versions: Any) -> None:
-    from tensorfleet.platform.versions import VERSION
+    from tensorfleet.base.versions import VERSION
 
     if versions.producer < 0:
         raise ValueError(

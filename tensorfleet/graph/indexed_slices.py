@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorfleet.dtypes import DType
+from tensorfleet.base.dtypes import DType
 from tensorfleet.graph.operation import Operation, Tensor
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tensorfleet.base.shapes import TensorShape, difference
 from tensorfleet.graph.operation import Operation
-from tensorfleet.shapes import TensorShape, difference
 
 
 def infer_shapes(op: Operation) -> None:

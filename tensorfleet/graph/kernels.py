@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
+from tensorfleet.base import errors
 from tensorfleet.graph.operation import Operation, arg_count
 
 

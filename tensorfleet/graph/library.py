@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet.base import dtypes
+from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph import registry
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_from_proto, attr_to_proto, guess_kind, node_def, versions
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
-from tensorfleet.shapes import TensorShape, as_shape
 
 # -- out ----------------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def _named(op: Operation) -> list[str]:
 
 def function_def(graph: FunctionGraph) -> Any:
     """A function's body as a `FunctionDef`."""
-    from tensorfleet.protos import FunctionDef
+    from tensorfleet.base.protos import FunctionDef
 
     proto: Any = FunctionDef()
     proto.signature.name = graph.name
@@ -111,7 +111,7 @@ def _reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
 
 def plain_nodes(proto: Any) -> Any:
     """The nodes of a `FunctionDef` as a `GraphDef`, in which the arguments are missing."""
-    from tensorfleet.protos import GraphDef
+    from tensorfleet.base.protos import GraphDef
 
     nodes = {n.name: n for n in proto.node_def}
     plain = GraphDef(versions=versions())

@@ -7,17 +7,16 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import errors
-from tensorfleet.api import export
+from tensorfleet.base import errors, logging
+from tensorfleet.base.formats.atomic_files import whole_file
+from tensorfleet.base.naming import export
+from tensorfleet.base.versions import GIT_VERSION
 from tensorfleet.graph import registry
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import export_graph, op_def, prepend_scope, strip_scope
 from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
-from tensorfleet.io.whole_files import whole_file
-from tensorfleet.platform import logging
-from tensorfleet.platform.versions import GIT_VERSION
 
 # Collections whose items are written as protos: name -> (proto name, to_proto, from_proto).
 _PROTO_COLLECTIONS: dict[Any, tuple[str, Callable, Callable]] = {}
@@ -61,7 +60,7 @@ def export_meta_graph(
     With `export_scope`, only what is under that scope; what it takes from outside is listed in the collection
     "unbound_inputs" (or `unbound_inputs_col_name`), and given as `input_map` when it is imported.
     """
-    from tensorfleet.protos import MetaGraphDef
+    from tensorfleet.base.protos import MetaGraphDef
 
     graph = graph or get_default_graph()
     meta = MetaGraphDef()
@@ -135,7 +134,7 @@ def used_ops(graph_def: Any) -> list[str]:
 
 def ops_of(graph_def: Any) -> Any:
     """The `OpDef`s of the ops that a graph uses, as an `OpList`."""
-    from tensorfleet.protos import OpList
+    from tensorfleet.base.protos import OpList
 
     found = OpList()
     for name in used_ops(graph_def):
@@ -245,7 +244,7 @@ def import_meta_graph_def(
     return_elements: Any = None,
 ) -> tuple[Any, str, Any]:
     """Adds a MetaGraph's nodes and collections to a graph; gives its message, where it went, and `return_elements`."""
-    from tensorfleet.protos import MetaGraphDef
+    from tensorfleet.base.protos import MetaGraphDef
 
     if isinstance(meta_graph_or_file, (str, bytes, os.PathLike)):
         meta = read_meta_graph_file(os.fsdecode(meta_graph_or_file))
@@ -290,7 +289,7 @@ def _read_collection(graph: Graph, name: str, stored: Any, scope: str, seen: dic
     if kind == "node_list":
         return [graph.as_graph_element(prepend_scope(v, scope)) for v in stored.node_list.value]
     if kind == "bytes_list" and name in _PROTO_COLLECTIONS:
-        from tensorfleet import protos
+        from tensorfleet.base import protos
 
         proto_type, _, make = _PROTO_COLLECTIONS[name]
         message = getattr(protos, proto_type)
@@ -306,7 +305,7 @@ def read_meta_graph_file(filename: str) -> Any:
     """Reads a `MetaGraphDef`, binary or text."""
     from google.protobuf import text_format
 
-    from tensorfleet.protos import MetaGraphDef
+    from tensorfleet.base.protos import MetaGraphDef
 
     if not os.path.exists(filename):
         raise OSError(f"File {filename} does not exist.")

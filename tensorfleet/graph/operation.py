@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import dtypes, errors
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes, errors
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.shapes import TensorShape, as_shape, difference
 from tensorfleet.graph import registry, source_lines
 from tensorfleet.graph.references import Reference
-from tensorfleet.shapes import TensorShape, as_shape, difference
 
 if TYPE_CHECKING:
     from tensorfleet.graph.graph import Graph
@@ -198,7 +198,7 @@ class Operation(metaclass=_ByNode):
         self.graph._touched()
 
     def _set_device(self, device: Any) -> None:
-        from tensorfleet.devices import canonical_name
+        from tensorfleet.base.devices import canonical_name
 
         self._device = canonical_name(device)
 
@@ -402,7 +402,7 @@ class Tensor:
     def __copy__(self) -> Tensor:
         return self  # it stands for the same value
 
-    if TYPE_CHECKING:  # set by tensorfleet.ops.operators and tensorfleet.ops.indexing
+    if TYPE_CHECKING:  # set by tensorfleet.ops.operators and tensorfleet.ops.array.indexing
 
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api import publish_finder
+from tensorfleet.base.naming import publish_finder
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.registry import REQUIRED, OpSpec

@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.dtypes import DType
-from tensorfleet.shapes import TensorShape
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.shapes import TensorShape
 
 # Named sets of element types, for attributes such as "T: number".
 _F = ("bfloat16", "half", "float", "double")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tensorfleet import dtypes
-from tensorfleet.api import export
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope, session_for
-from tensorfleet.shapes import TensorShape
 
 
 @export("SparseTensorValue")

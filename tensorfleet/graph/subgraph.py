@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.base import dtypes, logging
+from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.tensor_proto import make_tensor_proto
-from tensorfleet.platform import logging
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 # What hands a variable on as it is, into a branch or a loop.

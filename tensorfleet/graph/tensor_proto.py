@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
-from tensorfleet.api import export
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes, errors
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.checking import LARGEST_CONSTANT, check_tensor
 from tensorfleet.graph.convert import make_array
-from tensorfleet.shapes import TensorShape, as_shape
 
 # Which repeated field holds the values of a type when they are not raw bytes.
 _FIELDS = {
@@ -50,7 +50,7 @@ _RAW = frozenset(
 
 def proto_of(value: Any) -> Any:
     """A `TensorProto` of an array, or of an (array, dtype) pair for types numpy cannot tell apart."""
-    from tensorfleet.protos import TensorProto
+    from tensorfleet.base.protos import TensorProto
 
     array, dtype = value if isinstance(value, tuple) else (value, None)
     array = np.asarray(array)
@@ -99,7 +99,7 @@ def _started(size: int) -> list[bytes]:
 
 def parsed(data: bytes) -> tuple[Any, memoryview | None]:
     """The `TensorProto` in a string; with its raw bytes, where they are the last of it, beside it instead of in it."""
-    from tensorfleet.protos import TensorProto
+    from tensorfleet.base.protos import TensorProto
 
     at = _content_at(data)
     if at is None:
@@ -210,7 +210,7 @@ def make_tensor_proto(
 
 
 def _short_proto(array: np.ndarray, kind: DType, dims: tuple[int, ...]) -> Any:
-    from tensorfleet.protos import TensorProto
+    from tensorfleet.base.protos import TensorProto
 
     proto: Any = TensorProto(tensor_shape=TensorShape(dims).as_proto())
     proto.dtype = kind.as_datatype_enum

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from tensorfleet import errors
+from tensorfleet.base import errors
 
 N = TypeVar("N")
 

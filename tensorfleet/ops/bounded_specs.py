@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.api import export
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
+from tensorfleet.base.shapes import TensorShape, broadcast_shape
 from tensorfleet.ops.type_specs import TensorSpec
-from tensorfleet.properties import readonly
-from tensorfleet.shapes import TensorShape, broadcast_shape
 
 
 @export("python.framework.tensor_spec.BoundedTensorSpec", "contrib.framework.BoundedTensorSpec")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
+from tensorfleet.base import errors
+from tensorfleet.base.shapes import TensorShape, broadcast_shape
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.shapes import TensorShape, broadcast_shape
 
 SCALAR = TensorShape(())
 UNKNOWN = TensorShape(None)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
+from tensorfleet.base import errors
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import is_sparse
 from tensorfleet.ops.common import broadcast, same_as_input
-from tensorfleet.ops.examples import case
-from tensorfleet.shapes import TensorShape
+from tensorfleet.ops.samples import case
 
 # Sample values, away from the points where something is not smooth.
 REAL = np.array([[0.5, -1.5, 2.25], [1.25, -0.75, 3.0]], np.float32)

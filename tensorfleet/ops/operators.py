@@ -11,8 +11,10 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import is_sparse
-from tensorfleet.ops import bitwise, compare, math_binary, math_unary
-from tensorfleet.ops.matmul import matmul
+from tensorfleet.ops.linalg.matmul import matmul
+from tensorfleet.ops.math import binary as math_binary
+from tensorfleet.ops.math import bitwise, compare
+from tensorfleet.ops.math import unary as math_unary
 
 
 def _forward(f: Callable, scope_name: str) -> Callable:

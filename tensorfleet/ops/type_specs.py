@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.api import export, find, publish
-from tensorfleet.dtypes import DType
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.naming import export, find, publish
+from tensorfleet.base.nest import flatten, pack_sequence_as
+from tensorfleet.base.properties import readonly
+from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from tensorfleet.nest import flatten, pack_sequence_as
-from tensorfleet.ops.ragged_tensor import RaggedTensor
-from tensorfleet.ops.ragged_value import RaggedTensorValue
-from tensorfleet.ops.tensor_array import TensorArray
-from tensorfleet.properties import readonly
-from tensorfleet.shapes import TensorShape, as_shape
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.value import RaggedTensorValue
+from tensorfleet.ops.state.tensor_array import TensorArray
 
 
 @export("TypeSpec")

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from tensorfleet import errors
-from tensorfleet.devices import DeviceSpec
+from tensorfleet.base import errors
+from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
 
 _PREFIX = b"loc:@"

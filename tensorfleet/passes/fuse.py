@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.indices import index_ops
-from tensorfleet.passes.joins import joinable, put_off
+from tensorfleet.passes.batch_host_ops import joinable, put_off
+from tensorfleet.passes.index_ops import index_ops
+from tensorfleet.passes.owned_tables import owned_tables, reads_of
 from tensorfleet.passes.plan import Part, Plan, maker_of, updated_by, variable_of
-from tensorfleet.passes.rows import owned_tables, reads_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _LARGE = 1 << 15

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from tensorfleet import errors
+from tensorfleet.base import errors
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.control import SWITCHES, is_variable
+from tensorfleet.passes.control_flow import SWITCHES, is_variable
 from tensorfleet.passes.plan import Plan, maker_of
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.control import control
+from tensorfleet.passes.common_subexpressions import share
+from tensorfleet.passes.control_flow import control
 from tensorfleet.passes.fold import fold
 from tensorfleet.passes.fuse import fuse
-from tensorfleet.passes.order import order
+from tensorfleet.passes.matrix_products import products
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner, Plan, ordered
-from tensorfleet.passes.products import products
 from tensorfleet.passes.prune import prune
-from tensorfleet.passes.share import share
+from tensorfleet.passes.reference_order import order
 
 
 def make_plan(

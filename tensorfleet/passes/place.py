@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorfleet import errors
-from tensorfleet.devices import DeviceSpec
+from tensorfleet.base import errors
+from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.colocate import Colocation, Group, holds_state, own_request, sources
 from tensorfleet.passes.plan import Plan

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.ops.side_by_side import core_count, wanted_threads
+from tensorfleet.kernels.parallel_for import core_count, wanted_threads
 from tensorfleet.runtime import gpus
-from tensorfleet.runtime.leaving import starting_xla, wait_for_others
+from tensorfleet.runtime.xla_exit_guard import starting_xla, wait_for_others
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4

@@ -9,21 +9,21 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.base import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.ops.accumulator_core import most
-from tensorfleet.ops.side_by_side import use_threads
+from tensorfleet.kernels.parallel_for import use_threads
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.placement_log import PlacementLog
-from tensorfleet.runtime.program import Program
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
-from tensorfleet.runtime.step import StepContext
-from tensorfleet.runtime.threads import Pool
+from tensorfleet.runtime.scheduling.program import Program
+from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.threads import Pool
+from tensorfleet.state.accumulators import most
 
 # What ends the steps of a session that is closed.
 CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."

@@ -13,7 +13,7 @@ import re
 import warnings
 from typing import Any, NamedTuple
 
-from tensorfleet import errors
+from tensorfleet.base import errors
 
 _MEMORY = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _NEW_MEMORY = "XLA_CLIENT_MEM_FRACTION"  # JAX refuses to have both

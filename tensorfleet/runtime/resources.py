@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
-from tensorfleet.dtypes import DType
-from tensorfleet.ops.packed_strings import Strings, together
-from tensorfleet.runtime import lending
+from tensorfleet.base import errors
+from tensorfleet.base.dtypes import DType
+from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.runtime.devices import load_jax
+from tensorfleet.runtime.shared_memory import shared_variables as lending
 
 _order = itertools.count()
 _OFTEN = 4  # updates between two readings of a variable that is read again and again
@@ -29,7 +29,7 @@ class VariableStore:
     tells, a writer may change it; otherwise it changes a copy and makes that current. The gate is held for as long
     as the array is being changed or handed out, and nothing else is waited for inside it.
 
-    Who changes it also shows the new value on the boards (runtime/boards.py) that it is on.
+    Who changes it also shows the new value on the boards (runtime/shared_memory/server_reads.py) that it is on.
     """
 
     __slots__ = (
@@ -264,7 +264,7 @@ class RandomStreams:
 
     def take(self, op: Any, blocks: int) -> np.ndarray:
         """The op's current state; the next taker starts `blocks` later."""
-        from tensorfleet.ops import philox
+        from tensorfleet.kernels import philox
 
         stream = self._streams.get(op) or self._begun(op)
         with stream.lock:
@@ -283,7 +283,7 @@ class RandomStreams:
             yield
 
     def _begun(self, op: Any) -> _Stream:
-        from tensorfleet.ops import philox
+        from tensorfleet.kernels import philox
 
         with self._lock:
             if op not in self._streams:

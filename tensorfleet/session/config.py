@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tensorfleet.api import export, publish
+from tensorfleet.base.naming import export, publish
 from tensorfleet.runtime import gpus
 from tensorfleet.runtime.devices import divide_cpu, gpu_count, local_device_names
 
@@ -285,7 +285,7 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 @export("python.client.device_lib.list_local_devices")
 def list_local_devices(session_config: Any = None) -> list[Any]:
     """The devices of this process as DeviceAttributes messages."""
-    from tensorfleet.protos import DeviceAttributes
+    from tensorfleet.base.protos import DeviceAttributes
 
     found = []
     for i, name in enumerate(local_device_names(session_config, prefix="")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensorfleet.api import export
+from tensorfleet.base.naming import export
 
 
 class Conversion(NamedTuple):

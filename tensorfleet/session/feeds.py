@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, nest
+from tensorfleet.base import dtypes, nest
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
-from tensorfleet.ops.ragged_tensor import RaggedTensor
-from tensorfleet.ops.session_tensors import TensorHandle
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.state.session_tensors import TensorHandle
 from tensorfleet.session.conversions import conversion_of
 
 # Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).

@@ -15,10 +15,10 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from tensorfleet.ops.memory import copied
-from tensorfleet.ops.ragged_tensor import RaggedTensor
-from tensorfleet.ops.ragged_value import RaggedTensorValue
-from tensorfleet.ops.session_tensors import TensorHandle
+from tensorfleet.kernels.aligned_memory import copied
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.value import RaggedTensorValue
+from tensorfleet.ops.state.session_tensors import TensorHandle
 from tensorfleet.session.conversions import conversion_of
 from tensorfleet.session.feeds import COMPOSITES
 from tensorfleet.session.handles import described, is_handle

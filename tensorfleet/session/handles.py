@@ -33,7 +33,7 @@ def described(tensor: Tensor) -> np.ndarray:
     name = op._attrs.get("shared_name") or f"_{op._id}_{op.name}".encode()
     if tensor.dtype.name == "string_ref":
         return np.array([container, name], object)
-    from tensorfleet.protos import ResourceHandleProto
+    from tensorfleet.base.protos import ResourceHandleProto
 
     message = ResourceHandleProto(
         device=op.device, container=container.decode(), name=name.decode(), maybe_type_name=op.type

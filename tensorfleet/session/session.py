@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tensorfleet import errors
-from tensorfleet.api import export
+from tensorfleet.base import errors
+from tensorfleet.base.devices import canonical_name
+from tensorfleet.base.naming import export
 from tensorfleet.cluster.targets import engine_for
-from tensorfleet.devices import canonical_name
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
 from tensorfleet.runtime.engine import CLOSED

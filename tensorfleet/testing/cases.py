@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet.base import dtypes
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Tensor

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.testing import nursery
-from tensorfleet.testing.nursery import Child
+from tensorfleet.api.train.session_run_hook import SessionRunHook
+from tensorfleet.testing import fork_server as nursery
+from tensorfleet.testing.fork_server import Child
 from tensorfleet.testing.proxy import Proxy
-from tensorfleet.train.session_run_hook import SessionRunHook
 
 _START_SECONDS = 60.0
 

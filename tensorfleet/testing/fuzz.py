@@ -112,8 +112,8 @@ class _Tape:
 
 def frames(first: int = 0) -> list[bytes]:
     """Good frames of every kind, each as the one of number `first` on its connection."""
-    from tensorfleet.cluster import wire
-    from tensorfleet.cluster.stepping import RUN_FIELDS
+    from tensorfleet.cluster.master.step_driver import RUN_FIELDS
+    from tensorfleet.cluster.transport import wire
 
     nodes = np.frombuffer(graph_def(small=True).SerializeToString(), np.uint8)
     nothing = np.zeros(0, np.uint8)
@@ -176,7 +176,7 @@ def graph_def(small: bool = False) -> Any:
 
 def heard(data: bytes) -> Iterator[Any]:
     """The frames that a connection over which this came gives, until it ends or one makes no sense."""
-    from tensorfleet.cluster import wire
+    from tensorfleet.cluster.transport import wire
 
     here, there = socket.socketpair()
     with here, there:

@@ -11,8 +11,8 @@ import time
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, wire
-from tensorfleet.cluster.token import token
+from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing import fuzz
 
 COUNT = int(os.environ.get("TENSORFLEET_CHAOS_FUZZ", "10000"))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, wire
-from tensorfleet.cluster.token import token
+from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.waiting import in_background, until
 

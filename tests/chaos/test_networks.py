@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.launch.certificates import make_certificates
+from tensorfleet.cli.certificates import make_certificates
 from tensorfleet.testing.cluster import ProcessCluster
 
 SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261116"))

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tensorfleet.cluster import wire
+from tensorfleet.cluster.transport import wire
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection
-from tensorfleet.cluster.connection import split_address
-from tensorfleet.cluster.token import token
-from tensorfleet.platform import logging
+from tensorfleet.base import logging
+from tensorfleet.cluster.transport import connection
+from tensorfleet.cluster.transport.connection import split_address
+from tensorfleet.cluster.transport.token import token
 
 
 def has_ipv6():

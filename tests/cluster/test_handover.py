@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, stepping, wire
-from tensorfleet.cluster.stepping import RUN_FIELDS
-from tensorfleet.cluster.token import token
+from tensorfleet.cluster.master import step_driver as stepping
+from tensorfleet.cluster.master.step_driver import RUN_FIELDS
+from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster.transport.token import token
 from tests.support.waiting import until
 
 SECONDS = 60  # for what takes less than one on a quiet machine
@@ -131,7 +132,7 @@ def test_what_was_dequeued_and_not_sent_is_put_back(clients, server, monkeypatch
 
 def test_what_was_sent_in_part_is_put_back(server, transport, monkeypatch):
     monkeypatch.setattr(
-        "tensorfleet.cluster.shared.LEAST", 1 << 40
+        "tensorfleet.cluster.transport.shared_memory.LEAST", 1 << 40
     )  # through the socket, which has room for less
     other, taker = Client(server, 4_000_000), Client(server, 4_000_000)
     other.run(PUT)

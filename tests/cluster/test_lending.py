@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import errors
-from tensorfleet.cluster import shared, wire
-from tensorfleet.cluster.tensor_bytes import describe, layout_of
-from tensorfleet.runtime import lending
+from tensorfleet.base import errors
+from tensorfleet.cluster.transport import shared_memory as shared
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.tensor_bytes import describe, layout_of
 from tensorfleet.runtime.resources import VariableStore
+from tensorfleet.runtime.shared_memory import shared_variables as lending
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.waiting import in_background
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import wire
+from tensorfleet.cluster.transport import wire
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 from tests.support.waiting import in_background
 

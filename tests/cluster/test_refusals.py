@@ -9,9 +9,10 @@ import struct
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, greeting, tls, token, wire
-from tensorfleet.cluster.token import proof
-from tensorfleet.launch.certificates import make_certificates, sign
+from tensorfleet.cli.certificates import make_certificates, sign
+from tensorfleet.cluster.transport import connection, tls, token, wire
+from tensorfleet.cluster.transport import handshake as greeting
+from tensorfleet.cluster.transport.token import proof
 
 SECONDS = 20
 KINDS = wire.KINDS

@@ -3,7 +3,7 @@
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.worker import Worker
+from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.waiting import in_background, until
 

@@ -10,8 +10,8 @@ import time
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import wire
-from tensorfleet.cluster.peers import Peer
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
 from tests.support.waiting import in_background, until
 
@@ -246,7 +246,7 @@ def test_closing_a_session_wakes_its_runs():
 def test_forked_processes_are_clients_of_their_own():
     program = (
         "import os\n"
-        "from tensorfleet.cluster.peers import client\n"
+        "from tensorfleet.cluster.transport.peers import client\n"
         "print(client(), flush=True)\n"
         "if os.fork() == 0:\n"
         "    print(client(), flush=True)\n"

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import stepping, wire
-from tensorfleet.cluster.listener import Listener
-from tensorfleet.cluster.token import token
-from tensorfleet.cluster.worker import Worker
+from tensorfleet.cluster.master import step_driver as stepping
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.listener import Listener
+from tensorfleet.cluster.transport.token import token
+from tensorfleet.cluster.worker.worker import Worker
 from tests.support.waiting import in_background
 
 SECONDS = 60  # for what takes less than three on a quiet machine

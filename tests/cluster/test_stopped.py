@@ -3,7 +3,7 @@
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, peers
+from tensorfleet.cluster.transport import connection, peers
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.waiting import in_background
 

@@ -11,8 +11,9 @@ import threading
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, greeting, wire
-from tensorfleet.cluster.token import token
+from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster.transport import handshake as greeting
+from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing.cluster import ProcessCluster
 
 SECONDS = 5

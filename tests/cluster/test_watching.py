@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tensorfleet.cluster import wire
+from tensorfleet.cluster.transport import wire
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from tensorfleet.launch.command import app
+from tensorfleet.cli.command import app
 from tensorfleet.testing.cluster import free_ports
 from tests.support.reading import ROOT, Block, blocks_of, pages_of_the_site
 
@@ -115,7 +115,7 @@ def test_programs_run_and_print_what_the_page_shows(page: Path, tmp_path: Path):
         where = f"{blocks[0].place}\n{done.stdout}\n{done.stderr}"
         if shown is not None and shown.remark == "fails with":
             assert done.returncode == 1, where
-            printed = done.stderr[done.stderr.index("tensorfleet.errors.") :]
+            printed = done.stderr[done.stderr.index("tensorfleet.base.errors.") :]
             assert ports.take_back(printed.replace(str(folder), "/home/me")) == shown.code, where
             continue
         assert done.returncode == 0, where

@@ -30,7 +30,7 @@ def test_layout_page_names_every_stage():
 
 @pytest.mark.parametrize("name", ["journey-of-a-step", "adding-an-op"])
 def test_files_that_a_page_names_exist(name: str):
-    """Written `cluster/master.py`: under tensorfleet/, or from the top of the tree."""
+    """Written `cluster/master/master.py`: under tensorfleet/, or from the top of the tree."""
     named = set(re.findall(r"(?<!\+ )\b\w[\w/]*/[\w.]+\.(?:py|md)\b", (DOCS / f"{name}.md").read_text()))
     assert len(named) > 5
     assert [

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, wire
-from tensorfleet.cluster.token import token
-from tensorfleet.testing.evil_graphs import EVIL, constant
+from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster.transport.token import token
+from tensorfleet.testing.malformed_graphs import EVIL, constant
 
 SECONDS = 30  # asserted; on a quiet machine each takes less than one
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tensorfleet import dtypes
+from tensorfleet.base import dtypes
+from tensorfleet.base.protos import TensorProto
 from tensorfleet.graph.tensor_proto import array_of, parsed, proto_of, serialized
-from tensorfleet.protos import TensorProto
 
 ARRAYS = {
     "matrix": np.arange(12, dtype=np.float32).reshape(3, 4),

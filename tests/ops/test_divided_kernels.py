@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from tensorfleet.ops import array_move, gather, memory, openblas, reductions, side_by_side, sorting
-from tensorfleet.ops.contract import _batched, _einsum
-from tensorfleet.ops.math_binary import _floor_div
+from tensorfleet.kernels import aligned_memory as memory
+from tensorfleet.kernels import openblas
+from tensorfleet.kernels import parallel_for as side_by_side
+from tensorfleet.ops.array import gather
+from tensorfleet.ops.array import tile_roll_reverse as array_move
+from tensorfleet.ops.linalg.contract import _batched, _einsum
+from tensorfleet.ops.math import reductions, sorting
+from tensorfleet.ops.math.binary import _floor_div
 from tests.support.kernels import both_lives
 
 

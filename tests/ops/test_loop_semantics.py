@@ -128,7 +128,7 @@ def test_a_loop_round_trips_through_a_graph_def(graph):
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
-    from tensorfleet.runtime import loops
+    from tensorfleet.runtime.scheduling import host_loops as loops
 
     monkeypatch.setattr(loops, "_PATIENCE", -1.0 if whole else 1e9)
     x = tf.placeholder(tf.float32, [5, 3])
@@ -147,7 +147,7 @@ def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
 
 
 def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch, session):
-    from tensorfleet.runtime import loops
+    from tensorfleet.runtime.scheduling import host_loops as loops
 
     monkeypatch.setattr(loops, "_PATIENCE", -1.0)
     n = tf.placeholder(tf.int32, [])
@@ -160,7 +160,7 @@ def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch,
 
 
 def test_random_numbers_of_a_loop_do_not_depend_on_how_it_runs(monkeypatch):
-    from tensorfleet.runtime import loops
+    from tensorfleet.runtime.scheduling import host_loops as loops
 
     tf.set_random_seed(7)
     x = tf.zeros([3])

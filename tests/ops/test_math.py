@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.ops import angles
+from tensorfleet.kernels import trigonometry as angles
 from tensorfleet.runtime.devices import load_jax
 
 

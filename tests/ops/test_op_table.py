@@ -9,7 +9,7 @@ import tensorfleet as tf
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.kernels import Kernel
-from tensorfleet.ops import philox
+from tensorfleet.kernels import philox
 from tensorfleet.runtime.devices import load_jax
 from tensorfleet.testing.cases import all_cases, feed_for, placeholders_for
 

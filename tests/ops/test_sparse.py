@@ -6,8 +6,8 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.kernels import Kernel
-from tensorfleet.ops import sparse_tensors_map
-from tensorfleet.ops.sparse_kernels import union_of_two
+from tensorfleet.kernels.sparse import union_of_two
+from tensorfleet.ops.sparse import tensors_map as sparse_tensors_map
 from tensorfleet.runtime.devices import load_jax
 
 

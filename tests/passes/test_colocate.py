@@ -3,7 +3,7 @@
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.devices import DeviceSpec
+from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.passes.colocate import Incompatible, merged
 from tensorfleet.passes.place import Placer
 

@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tensorfleet.ops import conv_kernels as conv
-from tensorfleet.ops import depthwise_kernels as depthwise
-from tensorfleet.ops import pool_kernels as pool
+from tensorfleet.kernels import conv, pool
+from tensorfleet.kernels import depthwise_conv as depthwise
 
 tf = pytest.importorskip("tensorflow")
 

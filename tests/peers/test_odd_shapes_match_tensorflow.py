@@ -6,7 +6,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply_op
-from tensorfleet.ops.examples import case
+from tensorfleet.ops.samples import case
 from tensorfleet.testing.cases import all_cases, feed_for, placeholders_for
 from tests.peers.test_ops_match_tensorflow import GONE, assert_close, import_into
 

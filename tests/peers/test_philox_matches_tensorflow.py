@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.ops import philox, philox_normal
-from tensorfleet.ops import philox_rejection as rejection
-from tensorfleet.ops import philox_sampling as sampling
+from tensorfleet.kernels import philox, philox_normal
+from tensorfleet.kernels import philox_rejection as rejection
+from tensorfleet.kernels import philox_sampling as sampling
 
 SEEDS = [(123, 0), (0, 45), (87654321, 5), (-3, 2**40 + 1)]
 # Ours and the C library's single-precision sine, cosine and logarithm may differ in the last bit.

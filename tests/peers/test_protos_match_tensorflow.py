@@ -6,8 +6,8 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
-from tensorfleet import protos
-from tensorfleet.protos._index import MODULE_OF
+from tensorfleet.base import protos
+from tensorfleet.base.protos._index import MODULE_OF
 
 # Importing these registers TensorFlow's side of every message with protobuf's descriptor pool.
 TENSORFLOW_MODULES = (

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.platform import logging
+from tensorfleet.base import logging
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.peers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet
-from tensorfleet.train import moving_averages
+from tensorfleet.api.train import moving_averages
 
 SCHEDULES = {
     "exponential": lambda tf, g: tf.train.exponential_decay(0.1, g, 10, 0.9),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorfleet.runtime import compiled, trial
+from tensorfleet.runtime.segments import compiled, trial
 
 
 @pytest.fixture

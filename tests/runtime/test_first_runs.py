@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import trial
+from tensorfleet.runtime.segments import trial
 
 
 def model():

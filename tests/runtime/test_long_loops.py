@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import loops, loops_traced
+from tensorfleet.runtime.scheduling import host_loops as loops
+from tensorfleet.runtime.segments import traced_loops as loops_traced
 from tests.support.waiting import in_background
 
 SECONDS = 60

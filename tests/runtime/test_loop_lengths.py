@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import loops
-from tensorfleet.runtime.loop_stores import room_for
+from tensorfleet.runtime.scheduling import host_loops as loops
+from tensorfleet.runtime.segments.loop_stores import room_for
 
 LENGTHS = [5, 9, 6, 14, 11, 7, 16, 10, 13, 3, 8]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import compiled
+from tensorfleet.runtime.segments import compiled
 from tests.support.waiting import in_background
 
 ROWS = 40_000

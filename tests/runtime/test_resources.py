@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.ops import philox
+from tensorfleet.kernels import philox
 from tensorfleet.runtime.resources import RandomStreams, VariableStore
 
 

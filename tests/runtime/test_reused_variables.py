@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime import compiled
+from tensorfleet.runtime.segments import compiled
 from tests.support.waiting import SECONDS, in_background
 
 SIZE = 1 << 19

@@ -132,7 +132,7 @@ def test_many_threads_run_while_the_graph_grows(graph):
 
 
 def test_batch_that_changes_every_step_stops_compiling(monkeypatch, session):
-    monkeypatch.setattr("tensorfleet.runtime.compiled.Compiler.wanted", lambda self: self.possible)
+    monkeypatch.setattr("tensorfleet.runtime.segments.compiled.Compiler.wanted", lambda self: self.possible)
     x = tf.placeholder(tf.float32, [None])
     y = tf.reduce_sum(tf.tanh(x))
     for n in range(1, 30):

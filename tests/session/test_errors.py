@@ -9,9 +9,9 @@ import tensorfleet as tf
 def both_lives(session, fetch, feed, error, phrase, monkeypatch):
     with pytest.raises(error, match=phrase) as in_numpy:
         session.run(fetch, feed)
-    monkeypatch.setattr("tensorfleet.runtime.trial._NEVER_BELOW", -1.0)
-    monkeypatch.setattr("tensorfleet.runtime.trial._AT_ONCE_ABOVE", -1.0)
-    monkeypatch.setattr("tensorfleet.runtime.compiled.Compiler.wanted", lambda self: self.possible)
+    monkeypatch.setattr("tensorfleet.runtime.segments.trial._NEVER_BELOW", -1.0)
+    monkeypatch.setattr("tensorfleet.runtime.segments.trial._AT_ONCE_ABOVE", -1.0)
+    monkeypatch.setattr("tensorfleet.runtime.segments.compiled.Compiler.wanted", lambda self: self.possible)
     with pytest.raises(error, match=phrase) as compiled:
         session.run(fetch, feed)
     assert str(in_numpy.value) == str(compiled.value)
@@ -178,7 +178,8 @@ def test_failed_step_assigns_nothing(monkeypatch, session):
     session.run(tf.global_variables_initializer())
     for wanted in (False, True):
         monkeypatch.setattr(
-            "tensorfleet.runtime.compiled.Compiler.wanted", lambda self, w=wanted: w and self.possible
+            "tensorfleet.runtime.segments.compiled.Compiler.wanted",
+            lambda self, w=wanted: w and self.possible,
         )
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run([update, other], {x: float("nan")})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.protos import ResourceHandleProto
+from tensorfleet.base.protos import ResourceHandleProto
 
 gen = tf.python.ops.gen_data_flow_ops
 

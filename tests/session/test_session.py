@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime.compiled import Compiler
+from tensorfleet.runtime.segments.compiled import Compiler
 from tests.support.waiting import together
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tensorfleet.dtypes import DType
+from tensorfleet.base.dtypes import DType
 
 
 def read_table(name: str) -> dict[str, tuple[str, ...]]:

@@ -29,7 +29,7 @@ class _Version1(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _data(v1):
     """The tutorials' digits, which TensorFlow 2 has no longer."""
-    from tensorfleet.tutorials import input_data
+    from tensorfleet_legacy.tutorials import input_data
 
     for name in (
         "tensorflow.examples",

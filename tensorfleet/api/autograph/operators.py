@@ -1,0 +1,415 @@
+"""`ag__`: what branches, loops and logic of converted functions do, with tensors or with Python's own values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import nest
+from tensorfleet.base.naming import find
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import FunctionGraph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import control_dependencies, get_default_graph
+from tensorfleet.ops.array.basic import group
+
+_PLAIN = (bool, int, float, str)
+# What only hands values on, into branches and loops and from turn to turn.
+_PASSING = {"Enter", "RefEnter", "Switch", "RefSwitch", "NextIteration", "RefNextIteration", "LoopCond"}
+
+
+class Undefined:
+    """Stands for a variable that has no value yet."""
+
+    def __init__(self, symbol_name: str) -> None:
+        self.symbol_name = symbol_name
+
+    def __repr__(self) -> str:
+        return f"<undefined variable {self.symbol_name!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnboundLocalError(f"local variable {self.symbol_name!r} referenced before assignment")
+
+
+class UndefinedReturnValue:
+    """Stands for what a function returns as long as it has not."""
+
+
+def retval(value: Any) -> Any:
+    """What a function returns: None if nothing was said."""
+    return None if isinstance(value, UndefinedReturnValue) else value
+
+
+def ldu(load: Callable[[], Any], name: str) -> Any:
+    """A variable or a part of one, which may have no value."""
+    try:
+        return load()
+    except (AttributeError, LookupError, NameError):
+        return Undefined(name)
+
+
+# -- logic ----------------------------------------------------------------------------------------------
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    return find("logical_not")(value) if isinstance(value, Tensor) else not value
+
+
+def eq(a: Any, b: Any) -> Any:
+    """`a == b`, element by element where one is a tensor."""
+    return find("equal")(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
+
+
+def not_eq(a: Any, b: Any) -> Any:
+    """`a != b`, element by element where one is a tensor."""
+    return find("not_equal")(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a != b
+
+
+def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first and second`, of which the second is computed if the first is true."""
+    value = first()
+    if isinstance(value, Tensor):
+        return find("cond")(value, second, lambda: value)
+    return value and second()
+
+
+def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """`first or second`, of which the second is computed if the first is not true."""
+    value = first()
+    if isinstance(value, Tensor):
+        return find("cond")(value, lambda: value, second)
+    return value or second()
+
+
+def if_exp(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """`yes if test else no`."""
+    if isinstance(test, Tensor):
+        return find("cond")(test, yes, no)
+    return yes() if test else no()
+
+
+def assert_stmt(test: Any, message: Callable[[], Any]) -> Any:
+    """`assert test, message`."""
+    if isinstance(test, Tensor):
+        text = message()
+        return find("Assert")(test, [text] if isinstance(text, (str, Tensor)) else list(nest.flatten(text)))
+    assert test, message()
+    return None
+
+
+# -- branches -------------------------------------------------------------------------------------------
+
+
+def if_stmt(
+    test: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+    results: int,
+) -> None:
+    """`if test: body, else: orelse`; the first `results` variables are read behind it."""
+    if not isinstance(test, Tensor):
+        body() if test else orelse()
+        return
+    before = get_state()
+    made: dict[str, tuple] = {}
+
+    def branch(run: Callable[[], None], name: str, other: str) -> Callable[[], tuple]:
+        def call() -> tuple:
+            set_state(before)
+            effects = _effects_of(run)
+            after = get_state()[:results]
+            _need_values(after, name)
+            made[name] = after
+            if other in made:
+                _need_same_branches(made["if"], made["else"], names)
+            return _behind(effects, after)
+
+        return call
+
+    yes, no = branch(body, "if", "else"), branch(orelse, "else", "if")
+    if not results:
+        # What a branch does besides setting variables is done if it is taken.
+        find("cond")(test, lambda: group(*_effects_of(yes)), lambda: group(*_effects_of(no)))
+        set_state(before)
+        return
+    found = find("cond")(test, yes, no, strict=True)
+    set_state((*found, *before[results:]))
+
+
+def _effects_of(run: Callable[[], Any]) -> list[Operation]:
+    """Runs a block; the operations that it made for what they do."""
+    graph = get_default_graph()
+    start = len(graph.get_operations())
+    run()
+    here = graph._get_control_flow_context()
+    return [op for op in graph.get_operations()[start:] if _acts(op, here)]
+
+
+def _acts(op: Operation, here: Any) -> bool:
+    """Whether an operation of a block has an effect, or ends a branch or a loop inside that may have one."""
+    if op.spec.variable or op.type in _PASSING or op.type.startswith(("TensorArray", "Stack")):
+        return False
+    context = op._control_flow_context
+    if op.type in ("Exit", "RefExit") and context is not None:
+        context = context.outer_context
+    return context is here and bool(op.spec.stateful or op.spec.updates)
+
+
+def _behind(effects: list[Operation], values: tuple) -> tuple:
+    """Values that are known when what a block does is done."""
+    if not effects:
+        return values
+    with control_dependencies(effects):
+        return nest.map_structure(lambda v: find("identity")(v) if isinstance(v, Tensor) else v, values)
+
+
+def _need_values(values: tuple, branch: str) -> None:
+    undefined = tuple(v.symbol_name for v in values if isinstance(v, Undefined))
+    if undefined:
+        raise ValueError(
+            f"The following symbols must also be initialized in the {branch} branch: {undefined}. Alternatively, you may "
+            "initialize them before the if statement."
+        )
+    if any(isinstance(v, UndefinedReturnValue) for v in values):
+        raise ValueError(
+            f"A value must also be returned from the {branch} branch. If a value is returned from one branch of a "
+            "conditional a value must be returned from all branches."
+        )
+
+
+def _need_same_branches(yes: tuple, no: tuple, names: tuple[str, ...]) -> None:
+    for a, b, name in zip(yes, no, names, strict=False):
+        try:
+            nest.assert_same_structure(a, b)
+        except (ValueError, TypeError) as e:
+            raise TypeError(
+                f'"{name}" does not have the same nested structure in the TRUE and FALSE branches.\n\n{e}'
+            ) from e
+        for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True):
+            x, y = _as_tensor(x), _as_tensor(y)
+            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+                raise TypeError(
+                    f'"{name}" has dtype {x.dtype.name} in the TRUE branch, but dtype={y.dtype.name} in the FALSE branch. '
+                    "TensorFlow control flow requires that they are the same."
+                )
+
+
+def _as_tensor(value: Any) -> Any:
+    return to_tensor(value) if isinstance(value, _PLAIN) else value
+
+
+# -- loops ----------------------------------------------------------------------------------------------
+
+
+def while_stmt(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+) -> None:
+    """`while test: body`."""
+    with FunctionGraph("tmp", get_default_graph()).as_default():  # what is made there is not used
+        first = test()
+    if isinstance(first, Tensor):
+        _loop(test, body, get_state, set_state, names)
+        return
+    if not first:
+        return
+    body()
+    while test():
+        body()
+
+
+def _need_defined(values: tuple) -> None:
+    undefined = tuple(v.symbol_name for v in values if isinstance(v, Undefined))
+    if undefined:
+        raise ValueError(
+            f"TensorFlow requires that the following symbols must be defined before the loop: {undefined}"
+        )
+    if any(isinstance(v, UndefinedReturnValue) for v in values):
+        raise ValueError("return statements are not supported within a TensorFlow loop.")
+
+
+def _loop(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """A loop of the graph over the state."""
+    before = get_state()
+    _need_defined(before)
+
+    def cond(*values: Any) -> Any:
+        set_state(tuple(values))
+        return test()
+
+    def step(*values: Any) -> tuple:
+        set_state(tuple(values))
+        effects = _effects_of(body)
+        after = get_state()
+        _need_same_turns(values, after, names)
+        return _behind(effects, after)
+
+    held = before or (find("constant")(0),)
+    if not before:
+        found = find("while_loop")(
+            lambda _: test(), _doing(body), held, return_same_structure=True, **options
+        )
+        set_state(())
+        return
+    found = find("while_loop")(cond, step, held, return_same_structure=True, **options)
+    set_state(tuple(found))
+
+
+def _doing(body: Callable[[], None]) -> Callable[[Any], tuple]:
+    """A turn that changes no variable, but may have effects."""
+
+    def step(held: Any) -> tuple:
+        return _behind(_effects_of(body), (held,))
+
+    return step
+
+
+def _need_same_turns(before: tuple, after: tuple, names: tuple[str, ...]) -> None:
+    for a, b, name in zip(before, after, names, strict=False):
+        try:
+            nest.assert_same_structure(a, b)
+        except (ValueError, TypeError) as e:
+            raise TypeError(
+                f'"{name}" does not have the same nested structure after one iteration.\n\n{e}'
+            ) from e
+        for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True):
+            x, y = _as_tensor(x), _as_tensor(y)
+            if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+                continue
+            if x.dtype.base_dtype != y.dtype.base_dtype:
+                raise TypeError(
+                    f'"{name}" has dtype {x.dtype.name} before the loop, but dtype {y.dtype.name} after one iteration. '
+                    "TensorFlow control flow requires it stays the same."
+                )
+            if not _includes(x.shape, y.shape):
+                raise ValueError(
+                    f'"{name}" has shape {x.shape} before the loop, but shape {y.shape} after one iteration. TensorFlow '
+                    "control flow requires it stays the same or be more specific."
+                )
+
+
+def _includes(wide: Any, narrow: Any) -> bool:
+    if wide.ndims is None:
+        return True
+    if narrow.ndims != wide.ndims:
+        return False
+    pairs = zip(wide.as_list(), narrow.as_list(), strict=True)
+    return all(a is None or a == b for a, b in pairs)
+
+
+def for_stmt(
+    items: Any,
+    extra: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+) -> None:
+    """`for item in items: body(item)`, as long as `extra` holds."""
+    state = (get_state, set_state, names)
+    if isinstance(items, Tensor):
+        if items.op.type == "Range":
+            _for_range(items, extra, body, *state)
+        else:
+            _for_rows(items, extra, body, *state)
+    elif isinstance(items, find("data.Dataset")):
+        _for_dataset(items, extra, body, *state)
+    else:
+        for item in items:
+            if extra is not None and not extra():
+                break
+            body(item)
+
+
+def _counted(
+    start: Any,
+    goes_on: Callable[[Any], Any],
+    next_one: Callable[[Any], Any],
+    extra: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: Callable[[], tuple],
+    set_state: Callable[[tuple], None],
+    names: tuple[str, ...],
+) -> None:
+    """A loop with one variable more: the number of the turn."""
+    current = [start]
+
+    def test() -> Any:
+        more = goes_on(current[0])
+        return more if extra is None else find("cond")(more, extra, lambda: False)
+
+    def turn() -> None:
+        held = current[0]
+        body(held)
+        current[0] = next_one(held)
+
+    def get() -> tuple:
+        return (current[0], *get_state())
+
+    def change(values: tuple) -> None:
+        current[0] = values[0]
+        set_state(values[1:])
+
+    _loop(test, turn, get, change, ("iterate", *names))
+
+
+def _for_range(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
+    start, limit, delta = items.op.inputs
+    step = constant_value(delta)
+
+    def goes_on(i: Tensor) -> Tensor:
+        if step is not None:
+            return i < limit if step >= 0 else i > limit
+        up = find("logical_and")(delta >= 0, i < limit)
+        return find("logical_or")(up, find("logical_and")(delta < 0, i > limit))
+
+    _counted(start, goes_on, lambda i: i + delta, extra, body, *state)
+
+
+def _for_rows(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
+    known = items.shape.as_list()[0] if items.shape.ndims else None
+    if items.shape.ndims == 0:
+        raise ValueError(f"len requires a non-scalar tensor, got one of shape {items.shape}")
+    count = find("shape")(items)[0] if known is None else np.int32(known)
+    rows = find("TensorArray")(items.dtype, size=count).unstack(items)
+    start = find("constant")(0)
+    _counted(start, lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), *state)
+
+
+def _for_dataset(items: Any, extra: Any, body: Any, get_state: Any, set_state: Any, names: Any) -> None:
+    """A reduction; where a loop may end before the data does, the rest leaves the state as it is."""
+    before = get_state()
+    _need_defined(before)
+    held = before or (find("constant")(0),)
+
+    def turn(values: tuple, item: Any) -> tuple:
+        set_state(values if before else ())
+        if extra is None:
+            body(item)
+        else:
+            if_stmt(extra(), lambda: body(item), lambda: None, get_state, set_state, names, len(before))
+        after = get_state() if before else values
+        _need_same_turns(values, after, names)
+        return after
+
+    found = items.reduce(held, turn)
+    set_state(tuple(found) if before else ())

@@ -1,0 +1,358 @@
+"""Keeping elements: prefetched by a thread, cached in memory or in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api.data import record_origin as places
+from tensorfleet.api.data.blocks import Block, block_of, joined
+from tensorfleet.api.data.nodes import Node, Opener, Run, Slices, Through, cannot_save, other_dataset
+from tensorfleet.api.data.ragged import nested
+from tensorfleet.base import errors
+from tensorfleet.base.formats.records import RecordReader, TFRecordWriter
+from tensorfleet.base.formats.varint import read_varint, write_varint
+from tensorfleet.graph.sparse_tensor import SparseTensorValue
+from tensorfleet.graph.tensor_proto import array_of, proto_of
+from tensorfleet.ops.ragged.value import RaggedTensorValue
+from tensorfleet.runtime.resources import RandomStreams
+from tensorfleet.runtime.scheduling.step import StepContext
+
+
+def lasting_step(step: Any) -> StepContext:
+    """A step for threads that outlive those who take from them."""
+    made = StepContext(step.resources, RandomStreams(), None)
+    made.private = step.private
+    return made
+
+
+# -- prefetching -------------------------------------------------------------------------------------
+
+
+class _Shelf:
+    """What the thread has fetched and nobody has taken yet. Knows neither the run nor who owns it."""
+
+    def __init__(self, source: Run, room: int, step: Any) -> None:
+        self.source = source
+        self.room = room
+        self.least = max(
+            1, room // 4
+        )  # once the shelf was full, the thread sleeps until so much of it is free
+        self.lock = threading.Lock()
+        self.working = threading.Lock()  # held while an element is on its way from the source to here
+        self.ready: deque[Any] = deque()  # blocks and errors
+        self.held = 0
+        self.ended = False
+        self.closed = False
+        self.arrived: threading.Event | None = None  # set for the one who waits
+        self.taken = threading.Event()
+        self.step = lasting_step(step)  # cancelled at the end of the run
+
+    def fetch(self) -> None:
+        """The life of the thread."""
+        count = 1
+        while True:
+            with self.lock:
+                free = self.room - self.held
+                self.taken.clear()
+                if self.closed:
+                    return
+            if free <= 0:
+                self.taken.wait()
+                continue
+            with self.working:
+                self._fetch_one(min(count, free))
+            count = min(2 * count, max(1, self.room // 2))
+            if self.ended:
+                return
+
+    def _fetch_one(self, n: int) -> None:
+        found: Any
+        try:
+            found = self.source.next(n, self.step)
+        except BaseException as e:
+            found = e
+        with self.lock:
+            if self.closed:
+                return
+            if found is None:
+                self.ended = True
+            else:
+                self.ready.append(found)
+                self.held += found.size if isinstance(found, Block) else 1
+            if self.arrived is not None:
+                self.arrived.set()
+                self.arrived = None
+
+    def close(self) -> None:
+        """Tells the thread to end."""
+        with self.lock:
+            self.closed = True
+            self.ready.clear()
+        self.taken.set()
+        self.step.cancel(errors.CancelledError(None, None, "The iterator was destroyed."))
+
+
+class Prefetch(Run):
+    """Elements fetched ahead by a thread, at most `room` of them."""
+
+    def __init__(self, source: Run, room: int, step: Any) -> None:
+        self._source = source
+        self._shelf = _Shelf(source, room, step)
+        self._thread: threading.Thread | None = None
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """What is there already, or the first that comes."""
+        shelf = self._shelf
+        self.begin()
+        while True:
+            with shelf.lock:
+                if shelf.ready:
+                    return self._take(n)
+                if shelf.ended or shelf.closed:
+                    return None
+                event = shelf.arrived = threading.Event()
+            step.wait(event, "for an element that is being prefetched")
+
+    def silent(self) -> bool:
+        """The thread reads ahead in any case."""
+        return True
+
+    def begin(self) -> None:
+        """Starts the thread, if it does not run yet."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._shelf.fetch, name="tensorfleet-prefetch", daemon=True
+            )
+            self._thread.start()
+
+    def save(self) -> dict[str, Any]:
+        """What is fetched, and where the thread is, between two elements."""
+        shelf = self._shelf
+        with shelf.working, shelf.lock:
+            return {"ready": list(shelf.ready), "ended": shelf.ended, "source": self._source.save()}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Has what was fetched."""
+        if state.keys() != {"ready", "ended", "source"}:
+            raise other_dataset()
+        shelf = self._shelf
+        self._source.restore(state["source"], step)
+        shelf.ready, shelf.ended = deque(state["ready"]), state["ended"]
+        shelf.held = sum(found.size if isinstance(found, Block) else 1 for found in shelf.ready)
+
+    def _take(self, n: int) -> Block:
+        shelf = self._shelf
+        found = shelf.ready.popleft()
+        if not isinstance(found, Block):
+            self._make_room(1)
+            raise found
+        parts = [found]
+        count = found.size
+        while count < n and shelf.ready and isinstance(shelf.ready[0], Block):
+            parts.append(shelf.ready.popleft())
+            count += parts[-1].size
+        block = joined(parts)
+        if block.size > n:
+            shelf.ready.appendleft(block.part(n, block.size))
+            block = block.part(0, n)
+        self._make_room(block.size)
+        return block
+
+    def _make_room(self, taken: int) -> None:
+        shelf = self._shelf
+        shelf.held -= taken
+        if shelf.room - shelf.held >= shelf.least:
+            shelf.taken.set()
+
+    def close(self) -> None:
+        """Ends the thread, then what it read from."""
+        self._shelf.close()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(5)
+        self._source.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_shelf"):
+            self._shelf.close()
+
+
+# -- caching -----------------------------------------------------------------------------------------
+
+
+class MemoryCache(Node):
+    """A dataset that is computed once: the first complete run keeps what it gave."""
+
+    def __init__(self, source: Node) -> None:
+        self._source = source
+        self._kept: Block | None = None
+        self._lock = threading.Lock()
+
+    def start(self, step: Any) -> Run:
+        """From memory if there is something, else from the source."""
+        with self._lock:
+            kept = self._kept
+        if kept is not None:
+            return Slices(kept.columns, kept.size, kept.places).start(step)
+        return _Recording(self._source.start(step), self)
+
+    def keep(self, blocks: list[Block]) -> None:
+        """Takes over the elements of a complete run."""
+        with self._lock:
+            self._kept = joined(blocks) if blocks else Block(0, [])
+
+
+class _Recording(Through):
+    place = ("_blocks",)
+
+    def __init__(self, source: Run, cache: MemoryCache) -> None:
+        super().__init__(source)
+        self._cache = cache
+        self._blocks: list[Block] | None = []
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Passes elements on and notes them."""
+        block = self.source.next(n, step)
+        if self._blocks is not None:
+            if block is None:
+                self._cache.keep(self._blocks)
+                self._blocks = None
+            else:
+                self._blocks.append(block)
+        return block
+
+
+class FileCache(Node):
+    """A dataset that is computed once and then read from a file."""
+
+    def __init__(self, source: Node, name: str) -> None:
+        self._source = source
+        self._name = name
+
+    def start(self, step: Any) -> Run:
+        """From the file if it is complete, else from the source."""
+        if os.path.exists(self._name + ".records"):
+            return _Stored(RecordReader(self._name + ".records"))
+        lock = self._name + "_0.lockfile"
+        if os.path.exists(lock):
+            raise errors.AlreadyExistsError(
+                None,
+                None,
+                "There appears to be a concurrent caching iterator running - cache lockfile already exists "
+                f"('{lock}'). If you are sure no other running TF computations are using this cache prefix, delete "
+                "the lockfile and re-initialize the iterator.",
+            )
+        return _Storing(self._source.start(step), self._name, lock)
+
+
+def _written(element: list, place: Any) -> bytes:
+    """An element as bytes: for each component its tensors and how many; none, and where it came from.
+
+    A sparse one has three, a ragged one its splits, its values and two empty ones.
+    """
+    parts = []
+    for value in element:
+        arrays = list(value) if isinstance(value, SparseTensorValue) else [value]
+        if isinstance(value, RaggedTensorValue):
+            arrays = [*value.nested_row_splits, value.flat_values, *[np.zeros(0)] * 2]
+        parts.append(write_varint(len(arrays)))
+        for array in arrays:
+            data = proto_of(np.asarray(array)).SerializeToString()
+            parts += [write_varint(len(data)), data]
+    if place is not None:
+        parts += [write_varint(0), places.written(place)]
+    return b"".join(parts)
+
+
+def _read(data: bytes) -> tuple[list, Any]:
+    """An element and where it came from."""
+    from tensorfleet.base.protos import TensorProto
+
+    element: list = []
+    at = 0
+    while at < len(data):
+        count, at = read_varint(data, at)
+        if not count:
+            return element, places.read(data[at:], Opener) if at < len(data) else places.UNKNOWN
+        arrays = []
+        for _ in range(count):
+            size, at = read_varint(data, at)
+            arrays.append(array_of(TensorProto.FromString(data[at : at + size])))
+            at += size
+        if count > 3:
+            element.append(nested(arrays[:-3], arrays[-3]))
+        else:
+            element.append(SparseTensorValue(*arrays) if count == 3 else arrays[0])
+    return element, places.UNKNOWN
+
+
+class _Storing(Through):
+    def __init__(self, source: Run, name: str, lock: str) -> None:
+        super().__init__(source)
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        with open(lock, "w"):
+            pass
+        self._name, self._lock = name, lock
+        self._writer: TFRecordWriter | None = TFRecordWriter(name + ".part")
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Passes elements on and writes them."""
+        block = self.source.next(n, step)
+        if self._writer is not None:
+            if block is None:
+                self._writer.close()
+                self._writer = None
+                os.replace(self._name + ".part", self._name + ".records")
+                os.unlink(self._lock)
+            else:
+                for i in range(block.size):
+                    place = None if block.places is None else block.places[i]
+                    self._writer.write(_written(block.element(i), place))
+        return block
+
+    def save(self) -> dict[str, Any]:
+        """The file is half written."""
+        raise cannot_save("a file cache that is being written")
+
+    def close(self) -> None:
+        """An incomplete file is not kept."""
+        super().close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            for name in (self._name + ".part", self._lock):
+                with contextlib.suppress(FileNotFoundError):  # the user may have cleared the folder
+                    os.unlink(name)
+
+
+class _Stored(Run):
+    place = ("_given",)
+
+    def __init__(self, reader: RecordReader) -> None:
+        self._reader = reader
+        self._given = 0
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """Elements from the file."""
+        found = self._reader.read_many(n)
+        self._given += len(found)
+        if not found:
+            return None
+        elements, come = zip(*map(_read, found), strict=True)
+        several = any(np.ndim(place) for place in come)
+        return block_of(elements, list(come) if several else np.array(come))
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Passes over what was given."""
+        super().restore(state, step)
+        self._reader.read_many(self._given)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._reader.close()

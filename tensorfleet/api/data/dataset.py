@@ -1,0 +1,443 @@
+"""`tf.data.Dataset`: sequences of elements, made step by step from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.data import structure as structures
+from tensorfleet.api.data.functions import Traced, as_in_contrib, traced
+from tensorfleet.api.data.iterator import Iterator, make_initializable, make_one_shot
+from tensorfleet.api.data.legacy_methods import OldForms
+from tensorfleet.api.data.options import Options
+from tensorfleet.api.data.padding import padded_shape, padding, static_shape
+from tensorfleet.api.data.seeds import dataset_seeds
+from tensorfleet.api.data.specs import DatasetSpec, Described
+from tensorfleet.api.data.structure import Leaf, flatten, map_leaves, pack_like
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.graph.subgraph import extract_sub_graph
+
+
+def _int64(value: Any, name: str) -> Tensor:
+    return to_tensor(value, dtypes.int64, name=name)
+
+
+@export("data.Dataset", "contrib.data.Dataset")
+class Dataset(OldForms, Described):
+    """A sequence of elements, each of the same structure. Every method returns a new dataset."""
+
+    _called: tuple = ()
+
+    def __init__(self) -> None:
+        self._variant_tensor: Any = None
+        self._structure: Any = None
+        self._sources: tuple = ()
+
+    @staticmethod
+    def _make(op_type: str, structure: Any, *inputs: Any, sources: Any = (), **attrs: Any) -> Dataset:
+        """The dataset that an operation makes."""
+        made = Dataset.__new__(Dataset)
+        made._set(op_type, structure, *inputs, sources=sources, **attrs)
+        return made
+
+    def _set(self, op_type: str, structure: Any, *inputs: Any, sources: Any = (), **attrs: Any) -> None:
+        leaves = flatten(structure)
+        if op_type not in _UNDECLARED:
+            attrs["output_shapes"] = [leaf.flat_shape for leaf in leaves]
+            if op_type not in _TYPED_BY_INPUTS:
+                attrs["output_types"] = [leaf.flat_dtype for leaf in leaves]
+        self._variant_tensor = apply(op_type, *inputs, **attrs)
+        self._structure = structure
+        self._sources = tuple(sources)
+
+    def _next(self, op_type: str, structure: Any, *inputs: Any, **attrs: Any) -> Dataset:
+        return Dataset._make(op_type, structure, self._variant_tensor, *inputs, sources=(self,), **attrs)
+
+    def _calling(self, op_type: str, structure: Any, function: Traced, *inputs: Any, **attrs: Any) -> Dataset:
+        attrs.setdefault("f", function.name)
+        made = self._next(op_type, structure, function.captured, *inputs, **attrs)
+        made._called = (function,)
+        return made
+
+    def _inputs(self) -> list:
+        """The datasets that this one is made from."""
+        return list(self._sources)
+
+    def _functions(self) -> list:
+        """The functions that are called with its elements."""
+        return list(self._called)
+
+    def _as_serialized_graph(self) -> Tensor:
+        """The graph that makes this dataset, as a serialized GraphDef."""
+        whole = self._variant_tensor.graph.as_graph_def()
+        return to_tensor(extract_sub_graph(whole, [self._variant_tensor.op.name]).SerializeToString())
+
+    @property
+    def _type_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec)
+
+    def __repr__(self) -> str:
+        types = str(map_leaves(lambda leaf: repr(leaf.dtype), self._structure)).replace("'", "")
+        shapes = str(map_leaves(lambda leaf: str(leaf.shape), self._structure)).replace("'", "")
+        name = "DatasetV1Adapter" if type(self) is Dataset else type(self).__name__
+        return f"<{name} shapes: {shapes}, types: {types}>"
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("dataset.__iter__() is only supported when eager execution is enabled.")
+
+    def options(self) -> Options:
+        """The options of this dataset and those it is made from."""
+        merged = Options()
+        for source in self._sources:
+            merged = merged.merge(source.options())
+        own = getattr(self, "_options", None)
+        return merged.merge(own) if own is not None else merged
+
+    def with_options(self, options: Options) -> Dataset:
+        """The same dataset with options set."""
+        self.options().merge(options)
+        made = Dataset.__new__(Dataset)
+        made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
+        made._options = options  # type: ignore[attr-defined]
+        return made
+
+    # -- iterators --
+
+    def make_one_shot_iterator(self) -> Iterator:
+        """An iterator over this dataset that needs no initializer."""
+        return make_one_shot(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """An iterator whose `initializer` must be run first."""
+        return make_initializable(self, shared_name)
+
+    # -- sources --
+
+    @staticmethod
+    def from_tensors(tensors: Any) -> Dataset:
+        """A dataset of one element."""
+        value = structures.converted(tensors)
+        structure = map_leaves(structures.leaf_of, value)
+        return Dataset._make("TensorDataset", structure, structures.carried(value))
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any) -> Dataset:
+        """A dataset of the rows of tensors."""
+        value = structures.converted(tensors)
+        leaves = []
+        size = TensorShape([None])
+        for leaf in map(structures.leaf_of, flatten(value)):
+            if leaf.shape.rank == 0:
+                raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+            if leaf.shape.rank is not None:
+                size = size.merge_with(TensorShape(leaf.shape.as_list()[:1]))
+            leaves.append(leaf.row())
+        return Dataset._make("TensorSliceDataset", pack_like(value, leaves), structures.carried(value))
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """A dataset of the rows of a sparse tensor, as (indices, values, dense_shape)."""
+        if not isinstance(sparse_tensor, SparseTensor):
+            raise TypeError(f"`sparse_tensor` must be a `tf.SparseTensor` object. Was {sparse_tensor}.")
+        rank = sparse_tensor.get_shape().rank
+        inner = None if rank is None else rank - 1
+        structure = (
+            Leaf(dtypes.int64, TensorShape([None, inner])),
+            Leaf(sparse_tensor.dtype, TensorShape([None])),
+            Leaf(dtypes.int64, TensorShape([inner])),
+        )
+        parts = sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape
+        return Dataset._make("SparseTensorSliceDataset", structure, *parts)
+
+    @staticmethod
+    def from_generator(
+        generator: Callable, output_types: Any, output_shapes: Any = None, args: Any = None
+    ) -> Dataset:
+        """A dataset of what a Python generator yields; it is called anew for every run through the dataset."""
+        from tensorfleet.api.data.generators import from_generator
+
+        return from_generator(generator, output_types, output_shapes, args)
+
+    @staticmethod
+    def range(*args: Any) -> Dataset:
+        """Numbers, as Python's `range` gives them."""
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Invalid arguments to RangeDataset: {args}")
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        given = _int64(start, "start"), _int64(stop, "stop"), _int64(step, "step")
+        return Dataset._make("RangeDataset", Leaf(dtypes.int64, TensorShape([])), *given)
+
+    @staticmethod
+    def zip(datasets: Any) -> Dataset:
+        """Elements of several datasets side by side, in the structure that the datasets are given in."""
+        sources = flatten(datasets)
+        for source in sources:
+            if not isinstance(source, Dataset):
+                raise TypeError(
+                    f"The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects, not {source!r}."
+                    if not isinstance(datasets, list)
+                    else "The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects. Nested "
+                    "structures do not support Python lists; please use a tuple instead."
+                )
+        structure = pack_like(datasets, [s._structure for s in sources])
+        return Dataset._make("ZipDataset", structure, [s._variant_tensor for s in sources], sources=sources)
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+        """The names of the files that match patterns, shuffled unless told otherwise."""
+        from tensorfleet.api.data.readers import list_files
+
+        return list_files(file_pattern, shuffle, seed)
+
+    # -- choosing and ordering --
+
+    def take(self, count: Any) -> Dataset:
+        """The first `count` elements, all of them for -1."""
+        return self._next("TakeDataset", self._structure, _int64(count, "count"))
+
+    def skip(self, count: Any) -> Dataset:
+        """All but the first `count` elements, none of them for -1."""
+        return self._next("SkipDataset", self._structure, _int64(count, "count"))
+
+    def shard(self, num_shards: Any, index: Any) -> Dataset:
+        """Every `num_shards`-th element, beginning with the `index`-th."""
+        return self._next(
+            "ShardDataset", self._structure, _int64(num_shards, "num_shards"), _int64(index, "index")
+        )
+
+    def repeat(self, count: Any = None) -> Dataset:
+        """The dataset `count` times; for ever when None or -1."""
+        return self._next("RepeatDataset", self._structure, _int64(-1 if count is None else count, "count"))
+
+    def shuffle(
+        self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
+    ) -> Dataset:
+        """Elements in random order, each drawn from a buffer of the next `buffer_size` ones."""
+        return self._next(
+            "ShuffleDataset",
+            self._structure,
+            _int64(buffer_size, "buffer_size"),
+            *dataset_seeds(seed),
+            reshuffle_each_iteration=True if reshuffle_each_iteration is None else reshuffle_each_iteration,
+        )
+
+    def concatenate(self, dataset: Dataset) -> Dataset:
+        """This dataset, then another of the same structure."""
+        mine, theirs = self._structure, dataset._structure
+        if not structures.same_form(mine, theirs):
+            raise TypeError(
+                f"Two datasets to concatenate have different types {structures.types_of(mine)} and "
+                f"{structures.types_of(theirs)}"
+            )
+        both = zip(flatten(mine), flatten(theirs), strict=True)
+        leaves = [a.with_shape(_in_common(a.shape, b.shape)) for a, b in both]
+        structure = pack_like(mine, leaves)
+        inputs = self._variant_tensor, dataset._variant_tensor
+        return Dataset._make("ConcatenateDataset", structure, *inputs, sources=(self, dataset))
+
+    def enumerate(self, start: Any = 0) -> Dataset:
+        """Pairs of a number, counted from `start`, and an element."""
+        return Dataset.zip((Dataset.range(start, 2**63 - 1), self))
+
+    def cache(self, filename: Any = "") -> Dataset:
+        """The same elements, computed once and then kept in memory, or in a file."""
+        return self._next(
+            "CacheDataset", self._structure, to_tensor(filename, dtypes.string, name="filename")
+        )
+
+    def prefetch(self, buffer_size: Any) -> Dataset:
+        """The same elements, fetched ahead by a thread; `tf.data.experimental.AUTOTUNE` chooses how many."""
+        size = -1 if buffer_size is None else buffer_size
+        return self._next("PrefetchDataset", self._structure, _int64(size, "buffer_size"))
+
+    # -- batches --
+
+    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
+        """So many elements as one, stacked along a new first dimension."""
+        size = _int64(batch_size, "batch_size")
+        drop = to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
+        known = _batch_length(size, drop)
+        structure = map_leaves(lambda leaf: leaf.batched(known), self._structure)
+        return self._next("BatchDatasetV2", structure, size, drop)
+
+    def padded_batch(
+        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: Any = False
+    ) -> Dataset:
+        """Batches of elements that are first filled up to `padded_shapes`; None and -1 mean the longest of a batch."""
+        size = _int64(batch_size, "batch_size")
+        drop = to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
+        leaves = flatten(self._structure)
+        asked = structures.match(self._structure, padded_shapes, structures._is_shape, "padded_shapes")
+        shapes = [padded_shape(s, leaf) for s, leaf in zip(asked, leaves, strict=True)]
+        fills = padding(self._structure, padding_values)
+        known = _batch_length(size, drop)
+        made = [
+            leaf.with_shape(TensorShape([known]).concatenate(static_shape(shape)))
+            for leaf, shape in zip(leaves, shapes, strict=True)
+        ]
+        structure = pack_like(self._structure, made)
+        return self._next("PaddedBatchDatasetV2", structure, size, shapes, fills, drop)
+
+    def unbatch(self) -> Dataset:
+        """The rows of elements, as elements."""
+        if any(leaf.shape.rank == 0 for leaf in flatten(self._structure)):
+            raise ValueError("Cannot unbatch an input with scalar components.")
+        sizes = {leaf.shape.as_list()[0] for leaf in flatten(self._structure) if leaf.shape.rank}
+        if len(sizes - {None}) > 1:
+            raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
+        leaves = [leaf.row() for leaf in flatten(self._structure)]
+        return self._next("UnbatchDataset", pack_like(self._structure, leaves))
+
+    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
+        """Neighbouring elements as datasets of up to `size` elements, one dataset per component."""
+        given = [_int64(v, n) for v, n in ((size, "size"), (size if shift is None else shift, "shift"))]
+        given.append(_int64(stride, "stride"))
+        given.append(to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder"))
+        structure = map_leaves(lambda leaf: Leaf(dtypes.variant, TensorShape([]), leaf), self._structure)
+        return self._next("WindowDataset", structure, *given)
+
+    # -- functions --
+
+    @as_in_contrib
+    def map(self, map_func: Callable, num_parallel_calls: Any = None) -> Dataset:
+        """`map_func` of every element. The components of a tuple are its arguments."""
+        function = traced(map_func, "map", self._structure)
+        if num_parallel_calls is None:
+            return self._calling("MapDataset", function.structure, function)
+        calls = to_tensor(num_parallel_calls, dtypes.int32, name="num_parallel_calls")
+        return self._calling("ParallelMapDataset", function.structure, function, calls)
+
+    map_with_legacy_function = map
+
+    def filter(self, predicate: Callable) -> Dataset:
+        """The elements for which `predicate` gives True."""
+        function = traced(predicate, "filter", self._structure)
+        _check_predicate(function, predicate)
+        return self._next("FilterDataset", self._structure, function.captured, predicate=function.name)
+
+    filter_with_legacy_function = filter
+
+    def flat_map(self, map_func: Callable) -> Dataset:
+        """The elements of the datasets that `map_func` makes of the elements, one dataset after the other."""
+        function = traced(map_func, "flat_map", self._structure)
+        return self._calling("FlatMapDataset", _inner(function, "map_func"), function)
+
+    def interleave(
+        self,
+        map_func: Callable,
+        cycle_length: Any = -1,
+        block_length: Any = 1,
+        num_parallel_calls: Any = None,
+    ) -> Dataset:
+        """The elements of the datasets that `map_func` makes, `cycle_length` of them at a time, in turn."""
+        function = traced(map_func, "interleave", self._structure)
+        given = [_int64(cycle_length, "cycle_length"), _int64(block_length, "block_length")]
+        kind = "InterleaveDataset"
+        if num_parallel_calls is not None:
+            kind = "ParallelInterleaveDatasetV2"
+            given.append(_int64(num_parallel_calls, "num_parallel_calls"))
+        return self._calling(kind, _inner(function, "map_func"), function, *given)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable) -> Any:
+        """What is left after `state = reduce_func(state, element)` for every element, as tensors."""
+        state = structures.converted(initial_state, "initial_state")
+        function, structure = _stateful(reduce_func, state, self._structure, "reduce", with_output=False)
+        outputs = apply(
+            "ReduceDataset",
+            self._variant_tensor,
+            structures.carried(state),
+            function.captured,
+            f=function.name,
+            output_types=[leaf.flat_dtype for leaf in flatten(structure)],
+            output_shapes=[leaf.flat_shape for leaf in flatten(structure)],
+        )
+        leaves = zip(flatten(structure), outputs, strict=True)
+        return pack_like(structure, [leaf.unpacked(t) for leaf, t in leaves])
+
+    def apply(self, transformation_func: Callable) -> Dataset:
+        """`transformation_func(self)`, which must be a dataset."""
+        made = transformation_func(self)
+        if not isinstance(made, Dataset):
+            raise TypeError(f"`transformation_func` must return a Dataset. Got {made!r}.")
+        return made
+
+
+_UNDECLARED = {"TextLineDataset", "TFRecordDataset", "FixedLengthRecordDatasetV2", "SparseTensorSliceDataset"}
+_TYPED_BY_INPUTS = {"TensorDataset", "TensorSliceDataset", "PaddedBatchDatasetV2"}
+
+
+class VariantDataset(Dataset):
+    """A dataset that is an element of another."""
+
+    def __init__(self, variant: Tensor, structure: Any) -> None:
+        super().__init__()
+        self._variant_tensor = variant
+        self._structure = structure
+
+
+def _in_common(a: TensorShape, b: TensorShape) -> TensorShape:
+    """What two shapes agree on."""
+    if a.rank is None or a.rank != b.rank:
+        return TensorShape(None)
+    return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list(), strict=True)])
+
+
+def _batch_length(size: Tensor, drop: Tensor) -> int | None:
+    """The first dimension of batches, when it is always the same."""
+    known, dropped = constant_value(size), constant_value(drop)
+    return int(known) if known is not None and dropped is not None and bool(dropped) else None
+
+
+def _check_predicate(function: Traced, predicate: Callable) -> None:
+    leaf = function.structure
+    fits = isinstance(leaf, Leaf) and leaf.kind is Tensor and leaf.dtype == dtypes.bool_
+    if not fits or leaf.shape.rank not in (None, 0):
+        raise ValueError(f"`predicate` must return a scalar boolean tensor, but {predicate} returns {leaf}.")
+
+
+def _inner(function: Traced, what: str) -> Any:
+    leaf = function.structure
+    if not isinstance(function.result, Dataset):
+        raise TypeError(f"`{what}` must return a `Dataset` object. Got {type(function.result)}.")
+    return leaf.kind
+
+
+def _stateful(call: Callable, state: Any, structure: Any, what: str, with_output: bool) -> tuple[Traced, Any]:
+    """Traces a function of a state and an element; shapes of the state that change are given up."""
+    kept = map_leaves(structures.leaf_of, state)
+    while True:
+        function = traced(_spread(call, kept, structure), what, kept, structure)
+        new = function.structure
+        if with_output:
+            if type(new) is not tuple or len(new) != 2:
+                text = "pair comprising the new state and the output value."
+                raise TypeError(f"The {what} function must return a {text}")
+            new = new[0]
+        if not structures.same_form(kept, new):
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected "
+                f"{structures.types_of(kept)}; got {structures.types_of(new)}."
+            )
+        pairs = list(zip(flatten(kept), flatten(new), strict=True))
+        relaxed = [a.with_shape(_in_common(a.shape, b.shape)) for a, b in pairs]
+        if all(
+            r.shape == a.shape or str(r.shape) == str(a.shape)
+            for r, (a, _) in zip(relaxed, pairs, strict=True)
+        ):
+            return function, kept
+        kept = pack_like(kept, relaxed)
+
+
+def _spread(call: Callable, kept: Any, structure: Any) -> Callable:
+    def run(state: Any, element: Any) -> Any:
+        return call(state, element)
+
+    run.__name__ = getattr(call, "__name__", "function")
+    return run

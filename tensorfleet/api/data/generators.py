@@ -1,0 +1,149 @@
+"""Datasets of what Python generators yield."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api.data import structure as structures
+from tensorfleet.api.data.functions import traced
+from tensorfleet.api.data.structure import flatten, pack_like
+from tensorfleet.base import dtypes, errors
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.convert import make_array
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.kernels.interruptible_calls import Background, Call, Interrupted
+from tensorfleet.ops.control.host_ops import py_func, waiting_func
+
+
+class _Iterator:
+    """An iterator whose next element outlives the step that asked for it: the step after gets it then."""
+
+    def __init__(self, made: Iterator) -> None:
+        self._made = made
+        self._call: Call | None = None
+        self._coming: Background | None = None
+
+    def next(self, step: Any) -> Any:
+        """The next element, within the deadline of the step."""
+        try:
+            if self._coming is None:
+                if step.deadline is None:
+                    self._call = Call(next, [self._made])
+                    return self._call.run()
+                self._coming = Background(next, [self._made], "generator")
+            step.wait(self._coming.done, "for a generator, which has not returned in time")
+            come, self._coming = self._coming, None
+            return come.outcome()
+        except Interrupted:
+            raise errors.CancelledError(None, None, "The iterator was destroyed.") from None
+
+    def close(self) -> None:
+        """Stops a generator, whatever it does."""
+        if self._call is not None:
+            self._call.set()
+        if self._coming is not None:
+            self._coming.stop()
+        close = getattr(self._made, "close", None)
+        # One that is still running ends by itself.
+        if close is not None and not getattr(self._made, "gi_running", False):
+            close()
+
+
+class _Generators:
+    """The iterators of a generator function that are running, by number."""
+
+    def __init__(self, generator: Callable) -> None:
+        self._generator = generator
+        self._numbers = itertools.count()
+        self._running: dict[int, _Iterator] = {}
+        self._lock = threading.Lock()
+
+    def start(self, *args: Any) -> np.int64:
+        """Calls the generator function; the number of the iterator it gave."""
+        number = next(self._numbers)
+        made = iter(self._generator(*args))
+        with self._lock:
+            self._running[number] = _Iterator(made)
+        return np.int64(number)
+
+    def next(self, step: Any, number: Any) -> Any:
+        """What an iterator gives next; StopIteration at its end."""
+        return self._running[int(number)].next(step)
+
+    def finish(self, step: Any, number: Any) -> np.int64:
+        """Lets an iterator go, also after the deadline of the step that began it."""
+        with self._lock:
+            gone = self._running.pop(int(number), None)
+        if gone is not None:
+            gone.close()
+        return np.int64(0)
+
+
+def from_generator(generator: Callable, output_types: Any, output_shapes: Any, args: Any) -> Any:
+    """See `tf.data.Dataset.from_generator`."""
+    from tensorfleet.api.data.dataset import Dataset
+
+    if not callable(generator):
+        raise TypeError("`generator` must be callable.")
+    structure = structures.from_legacy(output_types, output_shapes)
+    leaves = flatten(structure)
+    given = structures.converted(tuple(args)) if args is not None else ()
+    running = _Generators(generator)
+
+    def after(number: Tensor) -> Any:
+        def pull(step: Any, which: Any) -> list:
+            return _components(running.next(step, which), structure, output_types)
+
+        found = waiting_func(pull, [number], [leaf.dtype for leaf in leaves])
+        for tensor, leaf in zip(found, leaves, strict=True):
+            tensor.set_shape(leaf.shape)
+        return pack_like(structure, found) if structures.is_structure(structure) else found[0]
+
+    state = structures.Leaf(dtypes.int64, TensorShape([]))
+    begin = traced(lambda: py_func(running.start, list(given), dtypes.int64), "from_generator")
+    step = traced(after, "from_generator", state)
+    finish = traced(lambda n: waiting_func(running.finish, [n], dtypes.int64), "from_generator", state)
+    return Dataset._make(
+        "GeneratorDataset",
+        structure,
+        begin.captured,
+        step.captured,
+        finish.captured,
+        init_func=begin.name,
+        next_func=step.name,
+        finalize_func=finish.name,
+    )
+
+
+def _components(value: Any, structure: Any, types: Any) -> list[np.ndarray]:
+    """What a generator yielded as arrays, checked."""
+    if isinstance(value, list):
+        value = tuple(value)
+    try:
+        flat = structures.match(structure, value, lambda v: False, "")
+    except (TypeError, ValueError):
+        raise TypeError(
+            "`generator` yielded an element that did not match the expected structure. The expected structure was "
+            f"{types}, but the yielded element was {value}."
+        ) from None
+    found = []
+    for item, leaf in zip(flat, flatten(structure), strict=True):
+        try:
+            array = make_array(item, leaf.dtype)
+        except (TypeError, ValueError):
+            raise TypeError(
+                "`generator` yielded an element that could not be converted to the expected type. The expected type "
+                f"was {leaf.dtype.name}, but the yielded element was {item}."
+            ) from None
+        if not leaf.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"`generator` yielded an element of shape {array.shape} where an element of shape {leaf.shape} was "
+                "expected."
+            )
+        found.append(array)
+    return found

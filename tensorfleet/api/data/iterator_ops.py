@@ -1,0 +1,314 @@
+"""The operations on iterators: making one, starting it, taking the next element, passing it on by name."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api.data.blocks import boxed
+from tensorfleet.api.data.cache_prefetch import Prefetch
+from tensorfleet.api.data.calls import Function
+from tensorfleet.api.data.nodes import Node, Run
+from tensorfleet.api.data.saving import decoded, encoded
+from tensorfleet.base import errors
+from tensorfleet.base.formats.records import TFRecordWriter
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.functions import find_function
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.common import SCALAR
+from tensorfleet.ops.input.readers import Turns
+from tensorfleet.ops.state.queue_ops import shared
+
+_numbers = itertools.count()
+# So many steps in a row that take this much longer than their input: then the next element is read while they run.
+_STEADY = 16
+_LONGER = 4
+
+
+class IteratorState:
+    """Where a session is in a dataset."""
+
+    def __init__(self, name: str, types: list, shapes: list) -> None:
+        self.name = name
+        self.types = types
+        self.shapes = shapes
+        self.handle = f"iterator_{next(_numbers)}_{name}".encode()
+        self.once = threading.Lock()
+        self._turns = Turns()
+        self._node: Node | None = None
+        self._run: Run | None = None
+        self._ahead = False  # whether a thread reads the next element while a step runs
+        self._steady = 0
+        self._given = 0.0  # when the last element was
+        self.started = False
+        _by_handle[self.handle] = self
+
+    def restart(self, node: Node, ctx: Any) -> None:
+        """Begins a dataset, from its start."""
+        self._turns.take(ctx)
+        try:
+            self._drop()
+            self._run = node.start(ctx.step)
+            self._node, self.started = node, True
+        finally:
+            self._turns.give()
+
+    def save(self, ctx: Any) -> bytes:
+        """Where it is."""
+        self._turns.take(ctx)
+        try:
+            if not self.started:
+                raise self._nothing()
+            return encoded({"run": None if self._run is None else self._run.save(), "ahead": self._ahead})
+        finally:
+            self._turns.give()
+
+    def restore(self, data: bytes, ctx: Any) -> None:
+        """Goes where another iterator over the same dataset was when it was saved."""
+        self._turns.take(ctx)
+        try:
+            if self._node is None:
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
+                    f"The iterator '{self.name}' was not initialized, so there is no dataset in which to find its "
+                    "place. Run its initializer, then restore.",
+                )
+            self._drop()
+            state = decoded(data)
+            if state["run"] is not None:
+                self._run = self._node.start(ctx.step)
+                if state.get("ahead"):
+                    self._read_ahead(ctx.step)
+                self._run.restore(state["run"], ctx.step)
+        finally:
+            self._turns.give()
+
+    def next(self, ctx: Any) -> list:
+        """The components of the next element."""
+        self._turns.take(ctx)
+        try:
+            if self._run is None:
+                raise self._nothing()
+            asked = time.perf_counter()
+            found = self._run.one(ctx.step)
+            if found is None:
+                self._drop()
+                raise self._nothing()
+            if not self._ahead:
+                self._watch(asked, time.perf_counter(), ctx.step)
+            return found
+        finally:
+            self._turns.give()
+
+    def _watch(self, asked: float, now: float, step: Any) -> None:
+        """Reads ahead once the steps in between are seen to leave time for it, if nobody can tell."""
+        between, self._given = asked - self._given, now
+        self._steady = self._steady + 1 if between > _LONGER * (now - asked) else 0
+        if self._steady == _STEADY and self._run is not None and self._run.silent():
+            self._read_ahead(step)
+
+    def _read_ahead(self, step: Any) -> None:
+        assert self._run is not None
+        self._run, self._ahead = Prefetch(self._run, 1, step), True
+
+    def _nothing(self) -> errors.OpError:
+        if self.started:
+            return errors.OutOfRangeError(None, None, "End of sequence")
+        return errors.FailedPreconditionError(
+            None,
+            None,
+            "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer "
+            "operation for this iterator before getting the next element.",
+        )
+
+    def _drop(self) -> None:
+        run, self._run = self._run, None
+        self._ahead, self._steady = False, 0
+        if run is not None:
+            run.close()
+
+    def clear(self) -> None:
+        """Ends the threads that work for it: its container is gone."""
+        self._drop()
+
+
+_by_handle: weakref.WeakValueDictionary[bytes, IteratorState] = weakref.WeakValueDictionary()
+
+_IS = "output_types: list(type); output_shapes: list(shape)"
+_MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
+_WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
+
+
+def _iterator(
+    ctx: Any, *, shared_name: bytes, container: bytes, output_types: list, output_shapes: list
+) -> IteratorState:
+    make = lambda name: IteratorState(name, output_types, output_shapes)  # noqa: E731
+    return shared(ctx, "iterator", container, shared_name, make)
+
+
+for _name in ("Iterator", "IteratorV2"):
+    op(_name, "-> handle: resource", f"shared_name: string; container: string; {_IS}", **_MAKES)(_iterator)
+
+
+@op(
+    "OneShotIterator",
+    "-> handle: resource",
+    f"dataset_factory: func; {_IS}; container: string = ''; shared_name: string = ''",
+    **{**_MAKES, "blocks": True},
+)
+def _one_shot(
+    ctx: Any,
+    *,
+    dataset_factory: Any,
+    output_types: list,
+    output_shapes: list,
+    container: bytes,
+    shared_name: bytes,
+) -> IteratorState:
+    make = lambda name: IteratorState(name, output_types, output_shapes)  # noqa: E731
+    state = shared(ctx, "iterator", container, shared_name, make)
+    if not state.started:
+        with state.once:
+            if not state.started:
+                (node,) = Function(find_function(ctx.op.graph, dataset_factory), []).call([], ctx.step)
+                state.restart(node, ctx)
+    return state
+
+
+@op("MakeIterator", "dataset: variant, iterator: resource ->", **_WAITS)
+def _make_iterator(ctx: Any, node: Node, state: IteratorState) -> None:
+    state.restart(node, ctx)
+
+
+def _declared_shapes(op: Operation) -> list[TensorShape]:
+    return list(op._attrs["output_shapes"])
+
+
+def _get_next(ctx: Any, state: IteratorState, *, output_types: list, output_shapes: list) -> tuple:
+    found = state.next(ctx)
+    if len(found) != len(output_types):
+        text = f"The iterator gives {len(found)} components, but {len(output_types)} are expected."
+        raise errors.InvalidArgumentError(None, None, text)
+    for i, value in enumerate(found):
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            _check(i, value, output_types[i], output_shapes[i])
+    return tuple(found)
+
+
+def _check(i: int, value: Any, dtype: Any, shape: TensorShape) -> None:
+    if value.dtype != dtype.np_dtype:
+        raise errors.InvalidArgumentError(
+            None, None, f"Number {i} of the components has type {value.dtype}, but {dtype.name} is expected."
+        )
+    known, given = shape._d, value.shape
+    if known is None or given == known:
+        return
+    if len(known) == len(given) and known[0] is None and known[1:] == given[1:]:
+        return  # a batch
+    if len(known) != len(given) or any(d is not None and d != v for d, v in zip(known, given, strict=True)):
+        dims = ",".join("?" if d is None else str(d) for d in known)
+        got = ",".join(map(str, given))
+        raise errors.InvalidArgumentError(
+            None, None, f"Expected shape [{dims}] for component {i}, but the element has shape [{got}]."
+        )
+
+
+for _name in ("IteratorGetNext", "IteratorGetNextSync"):
+    op(
+        _name,
+        "iterator: resource -> components: list(output_types)",
+        _IS,
+        shape=_declared_shapes,
+        **_WAITS,
+    )(_get_next)
+
+
+@op("IteratorToStringHandle", "resource_handle: resource -> string_handle: string", **_MAKES)
+def _to_string(ctx: Any, state: IteratorState) -> Any:
+    return boxed(state.handle)
+
+
+def _from_string(ctx: Any, handle: Any, *, output_types: list, output_shapes: list) -> IteratorState:
+    name = np.asarray(handle, object).ravel()[0]
+    state = _by_handle.get(name)
+    if state is None:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Could not parse string_handle as a valid ResourceHandle: {name!r} names no iterator here.",
+        )
+    if output_types and output_types != state.types:
+        theirs, mine = ([t.name for t in types] for types in (state.types, output_types))
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Number or types of components do not match: the iterator gives {theirs}, expected {mine}.",
+        )
+    return state
+
+
+_OPTIONAL = "output_types: list(type) = []; output_shapes: list(shape) = []"
+for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
+    op(_name, "string_handle: string -> resource_handle: resource", _OPTIONAL, **_MAKES)(_from_string)
+
+
+@op(
+    "DatasetToSingleElement",
+    "dataset: variant -> components: list(output_types)",
+    f"{_IS}; metadata: string = ''",
+    shape=_declared_shapes,
+    **_WAITS,
+)
+def _single_element(ctx: Any, node: Node) -> tuple:
+    run = node.start(ctx.step)
+    try:
+        block = run.next(1, ctx.step)
+        if block is None:
+            raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+        if run.next(1, ctx.step) is not None:
+            raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+        return tuple(block.element(0))
+    finally:
+        run.close()
+
+
+@op("DatasetToTFRecord", "input_dataset: variant, filename: string, compression_type: string ->", **_WAITS)
+def _to_records(ctx: Any, node: Node, filename: Any, compression: Any) -> None:
+    name, packing = (np.asarray(v, object).ravel()[0].decode() for v in (filename, compression))
+    run = node.start(ctx.step)
+    try:
+        with TFRecordWriter(name, packing) as writer:
+            while (block := run.next(256, ctx.step)) is not None:
+                for record in block.columns[0]:
+                    writer.write(record)
+    finally:
+        run.close()
+
+
+@op(
+    "SerializeIterator",
+    "resource_handle: resource -> serialized: variant",
+    "external_state_policy: int = 0",
+    shape=lambda op: SCALAR,
+    **_WAITS,
+)
+def _serialize(ctx: Any, state: IteratorState) -> Any:
+    return boxed(state.save(ctx))
+
+
+@op("DeserializeIterator", "resource_handle: resource, serialized: variant ->", **_WAITS)
+def _deserialize(ctx: Any, state: IteratorState, serialized: Any) -> None:
+    state.restore(np.asarray(serialized, object).ravel()[0], ctx)
+
+
+not_differentiable("DatasetToTFRecord", "SerializeIterator", "DeserializeIterator")
+not_differentiable("Iterator", "IteratorV2", "OneShotIterator", "MakeIterator", "IteratorGetNext")
+not_differentiable("IteratorGetNextSync", "IteratorToStringHandle", "IteratorFromStringHandle")
+not_differentiable("IteratorFromStringHandleV2", "DatasetToSingleElement")

@@ -1,0 +1,362 @@
+"""Datasets as the runtime keeps them: a `Node` can be run through any number of times, each time by a `Run`.
+
+`Run.next(n, step)` gives a block of at least one and at most `n` elements, or None at the end. Nobody reads
+ahead of what is asked for, except prefetching, which is for that; an iterator does so too, by one element of a run that
+is `silent`, when the steps between its elements leave time for it. An element that fails raises when its turn
+comes; the next call goes on behind it.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tensorfleet.api.data.blocks import Block, Column, picked
+from tensorfleet.api.data.record_origin import of_file
+from tensorfleet.base import errors
+from tensorfleet.base.formats.record_sources import CsvRecords, Lines, Pieces
+from tensorfleet.base.formats.records import RecordReader
+from tensorfleet.kernels import philox
+from tensorfleet.kernels.aligned_memory import Recycler
+
+
+class Run(abc.ABC):
+    """One way through a dataset."""
+
+    #: the attributes that say where it is, and those that are runs themselves
+    place: ClassVar[tuple[str, ...]] = ()
+    inner: ClassVar[tuple[str, ...]] = ()
+
+    @abc.abstractmethod
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next elements, at most `n`; None at the end."""
+
+    def one(self, step: Any) -> list | None:
+        """The components of the next element; None at the end."""
+        block = self.next(1, step)
+        return None if block is None else block.element(0)
+
+    def silent(self) -> bool:
+        """Whether nobody can tell when its elements are read: it may as well be before they are asked for."""
+        return False
+
+    def close(self) -> None:
+        """Ends it: threads and files are given back. Most have none."""
+        return None
+
+    def save(self) -> dict[str, Any]:
+        """Where it is, in plain values."""
+        state = {name: getattr(self, name) for name in self.place}
+        return state | {name: getattr(self, name).save() for name in self.inner}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Goes where another run of the same dataset was when it was saved. This one has given nothing yet."""
+        if state.keys() != {*self.place, *self.inner}:
+            raise other_dataset()
+        for name in self.place:
+            setattr(self, name, state[name])
+        for name in self.inner:
+            getattr(self, name).restore(state[name], step)
+
+
+def other_dataset() -> errors.OpError:
+    """What is raised when a state does not fit."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        "The saved iterator went through another dataset than this one. Build the pipeline as it was when the "
+        "checkpoint was written (what `cache()` held in memory is not saved).",
+    )
+
+
+def cannot_save(what: str) -> errors.OpError:
+    """What is raised for runs that cannot tell where they are."""
+    return errors.FailedPreconditionError(None, None, f"The place of an iterator in {what} cannot be saved.")
+
+
+class Node(abc.ABC):
+    """A dataset."""
+
+    @abc.abstractmethod
+    def start(self, step: Any) -> Run:
+        """Begins to run through it."""
+
+
+class From(Node):
+    """A dataset given by how to begin."""
+
+    def __init__(self, start: Callable[[Any], Run]) -> None:
+        self._start = start
+
+    def start(self, step: Any) -> Run:
+        """Begins to run through it."""
+        return self._start(step)
+
+
+class Through(Run):
+    """A run that changes what another gives."""
+
+    inner = ("source",)
+    #: whether it calls no function and writes nothing
+    passive: ClassVar[bool] = False
+
+    def __init__(self, source: Run) -> None:
+        self.source = source
+
+    def silent(self) -> bool:
+        """As its source is."""
+        return self.passive and self.source.silent()
+
+    def close(self) -> None:
+        """Ends the other."""
+        self.source.close()
+
+
+# -- values in memory --------------------------------------------------------------------------------
+
+
+class Words:
+    """The numbers of a random stream, one after the other; more and more of them are made ahead."""
+
+    _MOST_AHEAD = 4096
+
+    def __init__(self, stream: np.ndarray) -> None:
+        self._stream, self._drawn = stream, 0
+        self._ahead = (stream, 0, np.empty(0, np.uint32))  # of which stream, from which on, and these
+
+    def words(self, count: int) -> np.ndarray:
+        """The next ones, each of 32 bits."""
+        stream, begin, made = self._ahead
+        if stream is not self._stream or not begin <= self._drawn <= begin + len(made) - count:
+            first = self._drawn // 4
+            more = max(count, min(self._drawn, self._MOST_AHEAD))
+            offsets = np.arange(first, first + more // 4 + 2, dtype=np.uint64)
+            begin, made = 4 * first, philox.blocks(np, self._stream, offsets).reshape(-1)
+            self._ahead = (self._stream, begin, made)
+        at = self._drawn - begin
+        self._drawn += count
+        return made[at : at + count]
+
+
+class Drawing(Words, Run):
+    """The words of a random stream in one column of int64."""
+
+    place = ("_stream", "_drawn")
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next words."""
+        count = min(n, 4096)
+        return Block(count, [self.words(count).astype(np.int64)])
+
+
+class Counting(Run):
+    """start, start + step, ... in one column of int64."""
+
+    place = ("_at", "_left")
+
+    def __init__(self, start: int, stop: int, step: int = 1) -> None:
+        self._at, self._step = start, step
+        self._left = max(0, -((start - stop) // step))  # len(range(...)) has no room for the largest
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next numbers."""
+        count = min(n, self._left)
+        if count <= 0:
+            return None
+        found = np.arange(self._at, self._at + count * self._step, self._step, dtype=np.int64)
+        self._at += count * self._step
+        self._left -= count
+        return Block(count, [found])
+
+    def silent(self) -> bool:
+        """Nobody can."""
+        return True
+
+
+_NOWHERE = np.empty(0, np.int64)
+_POSITIONS = 1024
+_SMALL = 1 << 12  # bytes; more of them should start where XLA wants them
+
+
+def _small(column: Column, n: int) -> bool:
+    """Whether `n` rows take less time to copy than to ask for."""
+    return isinstance(column, np.ndarray) and n * column.dtype.itemsize * math.prod(column.shape[1:]) < _SMALL
+
+
+class Rows(Run):
+    """Rows of columns in memory, at the positions that another run gives: shuffling and repeating move no data."""
+
+    place = ("_ahead",)
+    inner = ("where",)
+
+    def __init__(self, columns: Sequence[Column], where: Run, places: Column | None = None) -> None:
+        self.columns = columns
+        self.where = where
+        self.places = places
+        self._ahead = _NOWHERE  # positions that are known already: many are found as fast as one
+        self._near: dict[int, np.ndarray] = {}  # of columns with small rows, those at these positions
+        self._memory = [Recycler() for _ in columns]
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The rows at the next positions."""
+        while self._ahead.size < min(n, _POSITIONS):
+            block = self.where.next(n * max(1, _POSITIONS // n), step)
+            if block is None:
+                break
+            (found,) = block.columns
+            if self.columns and found.max() >= len(self.columns[0]):  # a restored place
+                raise other_dataset()
+            self._ahead = np.concatenate([self._ahead, found]) if self._ahead.size else found
+            self._near = {i: picked(c, self._ahead) for i, c in enumerate(self.columns) if _small(c, n)}
+        positions, self._ahead = self._ahead[:n], self._ahead[n:]
+        if not positions.size:
+            return None
+        columns = [self._rows(i, positions) for i in range(len(self.columns))]
+        places = None if self.places is None else picked(self.places, positions)
+        return Block(positions.size, columns, places)
+
+    def _rows(self, i: int, positions: np.ndarray) -> Column:
+        near = self._near.get(i)
+        if near is None:
+            return picked(self.columns[i], positions, self._memory[i].empty)
+        self._near[i] = near[positions.size :]
+        return near[: positions.size]
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """The rows at the positions that were known are found anew."""
+        super().restore(state, step)
+        self._near = {}
+
+    def silent(self) -> bool:
+        """As the positions are."""
+        return self.where.silent()
+
+    def close(self) -> None:
+        """Ends the positions."""
+        self.where.close()
+
+
+class Slices(Node):
+    """The rows of columns."""
+
+    def __init__(self, columns: Sequence[Column], size: int, places: Column | None = None) -> None:
+        self.columns = columns
+        self.size = size
+        self.places = places
+
+    def start(self, step: Any) -> Run:
+        """Begins with the first row."""
+        return Rows(self.columns, Counting(0, self.size), self.places)
+
+
+def on_positions(run: Run, make: Callable[[Run], Run]) -> Run:
+    """Applies what does not look at the elements; of rows in memory only their positions pass through it."""
+    if isinstance(run, Rows):
+        return Rows(run.columns, make(run.where), run.places)
+    return make(run)
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+class Files(Run):
+    """The records of files, one file after the other.
+
+    A damaged file is given up at the damage; the one after it comes next. A file that cannot be opened stays an
+    error.
+    """
+
+    def __init__(self, names: Sequence[bytes], begin: Callable[[bytes], Any]) -> None:
+        self._names = list(names)
+        self._begin = begin
+        self._next = 0
+        self._source: Any = None
+        self._given = 0  # records of the current file
+
+    @property
+    def current(self) -> str:
+        """The name of the file that was read from last."""
+        return self._names[self._next - 1].decode(errors="replace") if self._next else ""
+
+    def next(self, n: int, step: Any) -> Block | None:
+        """The next records of the current file."""
+        while True:
+            if self._source is None:
+                if self._next >= len(self._names):
+                    return None
+                self._source = self._begin(self._names[self._next])
+                self._next += 1
+                self._given = 0
+            try:
+                found = self._source.read_many(n)
+            except errors.OpError:
+                self.close()
+                raise
+            if found:
+                first = of_file(self._names[self._next - 1], self._begin) + self._given
+                self._given += len(found)
+                column = np.empty(len(found), object)
+                column[:] = found
+                return Block(len(found), [column], np.arange(first, first + len(found)))
+            self.close()
+
+    def silent(self) -> bool:
+        """Files are read in large pieces anyway."""
+        return True
+
+    def close(self) -> None:
+        """Closes the current file."""
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+    def offset_of(self, index: int) -> int:
+        """Where in the current file a record starts."""
+        source = self._begin(self._names[self._next - 1])
+        try:
+            return source.offset_of(index)
+        finally:
+            source.close()
+
+    def save(self) -> dict[str, Any]:
+        """The file and how many of its records were given."""
+        records = self._given if self._source is not None else -1
+        return {"files": self._next, "records": records}
+
+    def restore(self, state: dict[str, Any], step: Any) -> None:
+        """Opens the file and passes over the records."""
+        if state.keys() != {"files", "records"} or state["files"] > len(self._names):
+            raise other_dataset()
+        self._next, left = state["files"], state["records"]
+        if left >= 0:
+            self._source, self._given = self._begin(self._names[self._next - 1]), left
+            while left > 0 and (passed := self._source.read_many(min(left, 4096))):
+                left -= len(passed)
+
+
+def opener(kind: str, compression: bytes, **options: Any) -> Callable[[bytes], Any]:
+    """How to open files of lines, records or pieces."""
+    packed = compression.decode()
+    if packed not in ("", "ZLIB", "GZIP"):
+        raise errors.InvalidArgumentError(
+            None, None, f"Unsupported compression_type {packed!r}: use '', 'ZLIB' or 'GZIP'."
+        )
+    return Opener(kind, packed, tuple(options.items()))
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Opens files of one kind. Equal ones open a file alike."""
+
+    kind: str
+    compression: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, name: bytes) -> Any:
+        made: Any = {"lines": Lines, "csv": CsvRecords, "records": RecordReader, "pieces": Pieces}[self.kind]
+        return made(name, compression=self.compression, **dict(self.options))

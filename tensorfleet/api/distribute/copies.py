@@ -1,0 +1,239 @@
+"""Variables of which each device has a copy: kept equal (`MirroredVariable`), or put together when read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.distribute import context
+from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.values import PerReplica
+from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
+from tensorfleet.api.variables.variable import ResourceVariable, VariableAggregation
+from tensorfleet.base.properties import readonly
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope, session_for
+from tensorfleet.ops.array.basic import group
+
+
+class DistributedVariable(ResourceVariable):
+    """A variable with copies. Reading it takes the copy of the replica that reads, or else the first."""
+
+    def __init__(self, strategy: Any, copies: list[ResourceVariable], aggregation: Any) -> None:
+        self._distribute_strategy = strategy
+        self._copies = tuple(copies)
+        first = copies[0]
+        self._primary = first
+        self._dtype, self._shape = first._dtype, first._shape
+        self._trainable, self._constraint = first._trainable, first._constraint
+        self._synchronization, self._aggregation = first._synchronization, aggregation
+        self._save_slice_info = None
+        for copy in copies:
+            copy._container = self  # type: ignore[attr-defined]
+        self._all = first._initializer_op
+        if len(copies) > 1:
+            with control_dependencies(None), colocate_with(None, ignore_existing=True), device(None):
+                with name_scope(f"{first.op.name}/"):
+                    self._all = group(*[copy.initializer for copy in copies], name="initialize_copies")
+
+    def _where(self) -> Mode:
+        """Where we are; outside of the strategy's scope, above its replicas."""
+        here = context.current()
+        return here if here.strategy is self._distribute_strategy else Mode(self._distribute_strategy)
+
+    @property
+    def _chosen(self) -> Any:
+        here = self._where()
+        index = here.updating if here.replica is None else here.replica._index
+        return self._copies[index if index is not None and index < len(self._copies) else 0]
+
+    _variable = readonly("_chosen._variable")
+    _graph_element = readonly("_chosen._graph_element")
+    _initial_value = readonly("_chosen._initial_value")
+    _is_initialized_op = readonly("_chosen._is_initialized_op")
+    _initializer_op = readonly("_all")
+    _cached = readonly("_chosen._cached")
+    _caching_device = readonly("_chosen._caching_device")
+    name = readonly("_primary.name", "The name of the first copy.")
+    graph = readonly("_primary.graph", "The graph it belongs to.")
+    distribute_strategy = readonly("_distribute_strategy", "The strategy in whose scope it was made.")
+    values = readonly("_copies", "The copies.")
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where the copies are."""
+        return tuple(copy.device for copy in self._copies)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether all copies have a value."""
+        found = self._copies[0].is_initialized()
+        for copy in self._copies[1:]:
+            found = apply("LogicalAnd", found, copy.is_initialized())
+        return found
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Writes a new value straight into all copies."""
+        first = [copy._initializer_op for copy in self._copies]
+        feeds = {op.inputs[1]: value for op in first}
+        session_for(session, self.graph, "load variable", "load").run(first, feeds)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The first copy as a `VariableDef`."""
+        return self._primary.to_proto(export_scope)
+
+    def __repr__(self) -> str:
+        lines = ",\n".join(f"  {i}: {v!r}" for i, v in enumerate(self._copies))
+        return f"{type(self).__name__}:{{\n{lines}\n}}"
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._write("assign", value, name, read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._write("assign_add", delta, name, read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._write("assign_sub", delta, name, read_value)
+
+    def _write(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
+        return self._updated(
+            lambda v, x: getattr(v, method)(x, name=name, read_value=read_value), value, method
+        )
+
+    def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
+        return self._updated(
+            lambda v, x: v._scatter(kind, x, use_locking, name), delta, f"scatter_{kind.lower()}"
+        )
+
+    def _updated(self, update: Callable, value: Any, method: str) -> Any:
+        raise AssertionError("made by MirroredVariable or SyncOnReadVariable")
+
+
+class MirroredVariable(DistributedVariable):
+    """A variable whose copies are equal: what replicas write is put together by its aggregation, then written to all."""
+
+    def _updated(self, update: Callable, value: Any, method: str) -> Any:
+        here = self._where()
+        if here.updating is not None:
+            return update(self._chosen, value)
+        if here.replica is None:
+            return self._distribute_strategy.extended.update(self, update, args=(value,))
+        if self._aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                "You must specify an aggregation method to update a MirroredVariable in Replica Context: make the "
+                f"variable {self.name!r} with aggregation=tf.VariableAggregation.SUM, MEAN or ONLY_FIRST_REPLICA."
+            )
+
+        def merge(strategy: Any, value: Any) -> Any:
+            return strategy.extended.update(self, update, args=(self._aggregated(strategy, value),))
+
+        return here.replica.merge_call(merge, args=(value,))
+
+    def _aggregated(self, strategy: Any, value: Any) -> Any:
+        if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+            first = value.values[0] if isinstance(value, PerReplica) else value
+            given = first if isinstance(first, IndexedSlices) else to_tensor(first, self._dtype)
+            return strategy.extended.broadcast_to(given, self)
+        wanted = ReduceOp.from_variable_aggregation(self._aggregation)
+        return strategy.extended.reduce_to(wanted, value, self)
+
+    def _saveable(self, name: str) -> SaveableObject:
+        return _Saveable(self, self._primary._graph_element, name)
+
+
+class AggregatingVariable(MirroredVariable):
+    """A variable that all replicas share: there is one copy, on a device of its own."""
+
+
+class SyncOnReadVariable(DistributedVariable):
+    """A variable of which each replica writes its own copy; outside of replicas it is what they come to together."""
+
+    _together: Tensor | None = None
+    #: whether a replica that reads it gets what all come to, as the value of a metric must be
+    _summed_for_replicas = False
+
+    def _updated(self, update: Callable, value: Any, method: str) -> Any:
+        here = self._where()
+        if here.replica is not None or here.updating is not None:
+            return update(self._chosen, value)
+        if self._aggregation is VariableAggregation.SUM:
+            if method != "assign":
+                raise ValueError(
+                    f"SyncOnReadVariable does not support `{method}` in cross-replica context when aggregation is set "
+                    "to `tf.VariableAggregation.SUM`."
+                )
+            value = self._share(value)
+        return self._distribute_strategy.extended.update(self, update, args=(value,))
+
+    def _share(self, value: Any) -> Tensor:
+        """A copy's part of a sum."""
+        whole = to_tensor(value, self._dtype)
+        count = self._distribute_strategy.num_replicas_in_sync
+        kind = "FloorDiv" if self._dtype.is_integer else "RealDiv"
+        return whole if count == 1 else apply(kind, whole, to_tensor(count, self._dtype))
+
+    def _read(self) -> Tensor:
+        here = self._where()
+        if here.replica is not None and self._summed_for_replicas:
+            return here.replica.merge_call(lambda strategy: self._read())
+        if here.replica is not None or here.updating is not None:
+            return self._chosen._read()
+        if self._aggregation in (VariableAggregation.ONLY_FIRST_REPLICA, VariableAggregation.NONE):
+            return self._primary._read()
+        wanted = ReduceOp.from_variable_aggregation(self._aggregation)
+        reads = [copy._read() for copy in self._copies]
+        value = PerReplica(reads) if len(reads) > 1 else reads[0]
+        return self._distribute_strategy.extended._reduce(wanted, value)
+
+    def _as_graph_element(self) -> Tensor:
+        here = self._where()
+        if here.replica is not None or here.updating is not None:
+            return self._chosen._graph_element
+        if self._together is None:
+            with control_dependencies(None), colocate_with(None, ignore_existing=True):
+                self._together = self._read()
+        return self._together
+
+    def value(self) -> Tensor:
+        """A read: this replica's copy, or what all come to."""
+        return self._read()
+
+    def eval(self, session: Any = None) -> Any:
+        """What the copies come to."""
+        return session_for(session, self.graph, "evaluate tensor").run(self._as_graph_element())
+
+    def _saveable(self, name: str) -> SaveableObject:
+        return _Saveable(self, self._as_graph_element(), name)
+
+
+class _Saveable(SaveableObject):
+    """One value in the checkpoint for all copies."""
+
+    def __init__(self, variable: Any, value: Tensor, name: str) -> None:
+        self._variable = variable
+        first = variable._primary
+        super().__init__(first.handle, [SaveSpec(value, "", name, variable.dtype, first.device)], name)
+
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+        """Assigns the restored value to all copies."""
+        value = restored_tensors[0]
+        if restored_shapes is not None:
+            value = apply("Reshape", value, restored_shapes[0])
+        variable = self._variable
+        if isinstance(variable, SyncOnReadVariable) and variable.aggregation is VariableAggregation.SUM:
+            value = variable._share(value)
+        done = []
+        for copy in variable._copies:
+            with device(copy.device):
+                here = apply("Identity", value)
+                copy.shape.assert_is_compatible_with(here.shape)
+                done.append(apply("AssignVariableOp", copy.handle, here))
+        return done[0] if len(done) == 1 else group(*done)

@@ -1,0 +1,130 @@
+"""The strategy that is at work when no scope is open: one replica, which is the program itself."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet.api.distribute import context
+from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.extended import StrategyExtended
+from tensorfleet.api.distribute.replicas import ReplicaContext
+from tensorfleet.api.distribute.strategy import Strategy
+
+
+class DefaultReplicaContext(ReplicaContext):
+    """The only replica there is."""
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """Zero."""
+        return 0
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """No device in particular."""
+        return ("",)
+
+
+class DefaultExtended(StrategyExtended):
+    """Changes nothing."""
+
+    _is_default = True
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        raise RuntimeError("parameter_devices() method unsupported by default tf.distribute.Strategy.")
+
+    @property
+    def _num_replicas_in_sync(self) -> int:
+        return 1
+
+    @contextmanager
+    def _scope(self, strategy: Any) -> Iterator[Any]:
+        if context.has_strategy():
+            raise RuntimeError(
+                "Cannot nest tf.distribute.Strategy scopes: the default strategy is inside another."
+            )
+        yield strategy
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+        from tensorfleet.graph.scopes import colocate_with
+
+        return colocate_with(colocate_with_variable.op)
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        return getattr(v, "_distribute_strategy", None) is None
+
+    def call_for_each_replica(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+        with context.entered(default_mode()):
+            return fn(*args, **(kwargs or {}))
+
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any) -> list:
+        return [value for value, _ in value_destination_pairs]
+
+    def _reduce(self, reduce_op: ReduceOp, value: Any) -> Any:
+        return value
+
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        return tensor
+
+    def update(self, var: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+        from tensorfleet.graph.scopes import colocate_with
+
+        with colocate_with(var.op):
+            made = fn(var, *args, **(kwargs or {}))
+        return made if group else (made,)
+
+    def update_non_slot(
+        self, colocate_with: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True
+    ) -> Any:
+        made = fn(*args, **(kwargs or {}))
+        return made if group else (made,)
+
+    def non_slot_devices(self, var_list: list) -> Any:
+        return min(var_list, key=lambda v: v.name)
+
+    def read_var(self, v: Any) -> Any:
+        from tensorfleet.ops.array.basic import identity
+
+        return identity(v)
+
+    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+        return dataset
+
+    def _experimental_distribute_datasets_from_function(self, dataset_fn: Callable) -> Any:
+        return dataset_fn(self._input_context())
+
+    def _make_dataset_iterator(self, dataset: Any) -> Any:
+        return _DefaultIterator(dataset)
+
+    def _make_input_fn_iterator(self, input_fn: Callable, replication_mode: Any = None) -> Any:
+        return _DefaultIterator(input_fn(self._input_context()))
+
+
+class _DefaultIterator:
+    """An iterator over a dataset as it is."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._iterator = dataset.make_initializable_iterator()
+
+    def get_next(self) -> Any:
+        """The next element."""
+        return self._iterator.get_next()
+
+    def initialize(self) -> Any:
+        """The operation that starts it."""
+        return self._iterator.initializer
+
+
+@functools.cache
+def default_mode() -> Mode:
+    """The default strategy and its replica."""
+    strategy = Strategy(DefaultExtended(None))
+    return Mode(strategy, DefaultReplicaContext(strategy, 0))

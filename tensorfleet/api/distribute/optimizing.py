@@ -1,0 +1,76 @@
+"""The update of variables that have copies: gradients of all replicas are added, then applied to each copy."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tensorfleet.api.distribute import context
+from tensorfleet.api.distribute.context import ReduceOp
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
+from tensorfleet.ops.array.basic import group
+
+
+def updates_copies() -> bool:
+    """Whether gradients go to variables with copies; in a scope outside of replicas they cannot be applied at all."""
+    here = context.current()
+    if here.replica is None and here.updating is None:
+        raise RuntimeError(
+            "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context. Call the optimizer "
+            "in the function that strategy.experimental_run_v2 calls for each replica."
+        )
+    return here.strategy.extended._has_copies
+
+
+def apply_gradients(optimizer: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+    """`optimizer.apply_gradients` inside a replica."""
+    live = [(grad, var) for grad, var in pairs if grad is not None]
+    if not live:
+        raise ValueError(f"No gradients provided for any variable: {[v.name for _, v in pairs]}.")
+    merge = functools.partial(_apply, optimizer)
+    return context.get_replica_context().merge_call(
+        lambda strategy, *given: merge(strategy, *given), args=(live, global_step, name)
+    )
+
+
+def _apply(optimizer: Any, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+    reduced = strategy.extended.batch_reduce_to(ReduceOp.SUM, pairs)
+    return _apply_reduced(optimizer, strategy, reduced, [var for _, var in pairs], global_step, name)
+
+
+def apply_above(optimizer: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+    """`optimizer.apply_gradients` above the replicas: of what one model has computed for all of this process's."""
+    strategy = context.get_strategy()
+    live = [(grad, var) for grad, var in pairs if grad is not None]
+    reduced = strategy.extended._mean_over_workers([grad for grad, _ in live])
+    return _apply_reduced(optimizer, strategy, reduced, [var for _, var in live], global_step, name)
+
+
+def _apply_reduced(
+    optimizer: Any, strategy: Any, reduced: list, variables: list, global_step: Any, name: str | None
+) -> Operation:
+    from tensorfleet.api.train.optimizer import collect_train_op
+
+    extended = strategy.extended
+    with control_dependencies(None):
+        optimizer._create_slots(variables)
+
+    def update(copy: Any, grad: Any) -> Any:
+        with name_scope("update_" + copy.op.name), colocate_with(copy.op):
+            return optimizer._update(grad, copy)
+
+    with name_scope(name, optimizer._name) as scope:
+        optimizer._prepare()
+        updates: list = []
+        for grad, var in zip(reduced, variables, strict=True):
+            updates += extended.update(var, update, args=(grad,), group=False)
+        done = optimizer._finish(updates, scope if global_step is None else "update")
+        done = done.op if isinstance(done, Tensor) else done
+        if global_step is not None:
+            with control_dependencies([done]):
+                counted = extended.update(
+                    global_step, lambda v: v.assign_add(1, read_value=False), group=False
+                )
+            done = group(*counted, name=scope)
+    return collect_train_op(done)

@@ -1,0 +1,127 @@
+"""`ParameterServerStrategy`: variables on parameter servers, a replica on each worker, updates as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from tensorfleet.api.distribute import inputs, mirrored, reducing
+from tensorfleet.api.distribute.extended import StrategyExtended
+from tensorfleet.api.distribute.strategy import Strategy
+from tensorfleet.api.train.device_setter import replica_device_setter
+from tensorfleet.cluster.membership.resolvers import TFConfigClusterResolver
+from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.graph.scopes import get_default_graph
+
+
+class ParameterServerExtended(StrategyExtended):
+    """The replicas of this process on its worker's devices; their variables in turn on the parameter servers."""
+
+    def __init__(self, container_strategy: Any, resolver: Any, gpus: int | None = None) -> None:
+        super().__init__(container_strategy)
+        self._gpus = resolver.num_accelerators().get("GPU", 0) if gpus is None else gpus
+        self._learn(resolver.cluster_spec(), resolver.task_type, resolver.task_id)
+
+    def _learn(self, cluster: ClusterSpec, job: Any, index: Any) -> None:
+        self._cluster = cluster
+        self._job, self._index = job, int(index or 0)
+        self._servers = cluster.num_tasks("ps") if "ps" in cluster.jobs else 0
+        self._in_cluster = bool(self._servers) and job in cluster.jobs
+        self._cluster_spec = cluster if self._in_cluster else None
+        self._task = f"/job:{job}/task:{self._index}" if self._in_cluster else ""
+        kinds = [f"GPU:{i}" for i in range(self._gpus)] or ["CPU:0"]
+        self._devices = tuple(mirrored.full_name(f"{self._task}/device:{kind}") for kind in kinds)
+        alone = self._devices[0] if len(self._devices) == 1 else mirrored.full_name("/device:CPU:0")
+        self._variable_device: Any = alone
+        if self._in_cluster:
+            self._variable_device = replica_device_setter(worker_device=self._task, cluster=cluster)
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """The devices of this worker."""
+        return self._devices
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """The parameter servers."""
+        if not self._in_cluster:
+            return (self._variable_device,)
+        return tuple(f"/job:ps/task:{i}" for i in range(self._servers))
+
+    def non_slot_devices(self, var_list: list) -> Any:
+        """Where the first variable is: an optimizer has one set of them for all replicas."""
+        return min(var_list, key=lambda v: v.name).device
+
+    @property
+    def experimental_between_graph(self) -> bool:
+        """Each worker builds a graph of its own."""
+        return True
+
+    def _is_chief(self) -> bool:
+        if not self._in_cluster:
+            return True
+        leads = [job for job in ("chief", "master") if job in self._cluster.jobs]
+        return self._job in leads if leads else (self._job == "worker" and self._index == 0)
+
+    @property
+    def experimental_should_init(self) -> bool:
+        """Whether this is the chief."""
+        return self._is_chief()
+
+    @property
+    def should_checkpoint(self) -> bool:
+        """Whether this is the chief."""
+        return self._is_chief()
+
+    @property
+    def should_save_summary(self) -> bool:
+        """Whether this is the chief."""
+        return self._is_chief()
+
+    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
+        if cluster_spec:
+            self._learn(ClusterSpec(cluster_spec), task_type, task_id)
+        if session_config is not None:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+
+    def _update_config_proto(self, config_proto: Any) -> Any:
+        made = super()._update_config_proto(config_proto)
+        made.isolate_session_state = not self._in_cluster
+        if self._in_cluster:
+            del made.device_filters[:]
+            own = "/job:chief" if self._job == "chief" else f"/job:{self._job}/task:{self._index}"
+            made.device_filters.extend([own, "/job:ps"])
+        return made
+
+    def _surround(self, blocks: ExitStack) -> None:
+        if self._in_cluster:
+            blocks.enter_context(get_default_graph().device(self._task))
+
+    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+        where = self._variable_device if self._colocated is None else self._colocated.device
+        if len(self._devices) > 1:
+            return mirrored.copies(self, [where], next_creator, kwargs)
+        with reducing.placed(where):
+            made = next_creator(**kwargs)
+        made._distribute_strategy = self._strategy
+        return made
+
+    def _input_context(self) -> inputs.InputContext:
+        if not self._in_cluster:
+            return super()._input_context()
+        jobs = [job for job in ("chief", "master", "worker") if job in self._cluster.jobs]
+        tasks = [(job, i) for job in jobs for i in self._cluster.task_indices(job)]
+        number = tasks.index((self._job, self._index)) if (self._job, self._index) in tasks else 0
+        return inputs.InputContext(len(tasks), number, self._num_replicas_in_sync)
+
+
+class ParameterServerStrategy(Strategy):
+    """Asynchronous training in the cluster that TF_CONFIG, or a resolver, describes: each worker builds its own graph.
+
+    Variables are in turn on the parameter servers. Each worker applies its gradients when it has them. Run a
+    `tf.train.Server` in each task, or let `tf.estimator.train_and_evaluate` do so.
+    """
+
+    def __init__(self, cluster_resolver: Any = None) -> None:
+        super().__init__(ParameterServerExtended(None, cluster_resolver or TFConfigClusterResolver()))

@@ -1,0 +1,245 @@
+"""A replica while it is built; several are built in turns, and meet where they call `merge_call`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.distribute import context
+from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.values import regroup, select
+from tensorfleet.api.variables.getter import store_of
+from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
+from tensorfleet.base.nest import flatten, pack_sequence_as
+from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import get_default_graph, session_stack
+from tensorfleet.graph.stacks import Stacks
+
+
+class ReplicaContext:
+    """One replica, as the function that `experimental_run_v2` calls sees it: `tf.distribute.get_replica_context()`."""
+
+    _index = 0
+
+    def __init__(self, strategy: Any, replica_id_in_sync_group: Any) -> None:
+        self._strategy = strategy
+        self._replica_id_in_sync_group = replica_id_in_sync_group
+
+    def __enter__(self) -> ReplicaContext:
+        """A block of what this replica does, for strategies of one's own."""
+        block = context.entered(Mode(self._strategy, self))
+        block.__enter__()
+        self.__dict__.setdefault("_blocks", []).append(block)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.__dict__["_blocks"].pop().__exit__(*error)
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are, on all workers."""
+        return self._strategy.num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        """This replica's number among all, as a tensor."""
+        context.require_replica(self)
+        number = self._replica_id_in_sync_group
+        return constant(number, name="replica_id_in_sync_group") if isinstance(number, int) else number
+
+    @property
+    def strategy(self) -> Any:
+        """The strategy whose replica it is."""
+        return self._strategy
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of this replica."""
+        context.require_replica(self)
+        return (self._strategy.extended.worker_devices[self._index],)
+
+    def merge_call(self, merge_fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+        """Calls `merge_fn(strategy, ...)` once for all replicas, with what each of them passed, and gives each its part."""
+        context.require_replica(self)
+        return self._merge_call(merge_fn, args, kwargs or {})
+
+    def _merge_call(self, merge_fn: Callable, args: Any, kwargs: Any) -> Any:
+        with context.entered(Mode(self._strategy)):
+            return merge_fn(self._strategy, *args, **kwargs)
+
+    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
+        """The sum or mean of `value`, which may be a nest of tensors, over all replicas."""
+        wanted = ReduceOp.of(reduce_op)
+        flat = flatten(value)
+
+        def merge(strategy: Any, *flat: Any) -> list:
+            return strategy.extended.batch_reduce_to(wanted, [(v, v) for v in flat])
+
+        reduced = list(self.merge_call(merge, args=flat))
+        self._connect(wanted, flat, reduced)
+        return pack_sequence_as(value, reduced)
+
+    def _connect(self, wanted: ReduceOp, given: list, reduced: list) -> None:
+        """Gives results their gradient: all replicas have part in each, so it is that of all replicas, reduced alike."""
+        pairs = enumerate(zip(given, reduced, strict=True))
+        places = [i for i, pair in pairs if all(isinstance(t, Tensor) for t in pair)]
+        if not places:
+            return
+        outputs = apply("IdentityN", [*[reduced[i] for i in places], *[given[i] for i in places]])
+
+        def gradient(op: Any, *grads: Any) -> list:
+            known = [i for i, g in enumerate(grads[: len(places)]) if g is not None]
+            found = dict(zip(known, self.all_reduce(wanted, [grads[i] for i in known]), strict=True))
+            return [None] * len(places) + [found.get(i) for i in range(len(places))]
+
+        outputs[0]._op._gradient_function = gradient
+        for i, output in zip(places, outputs[: len(places)], strict=True):
+            reduced[i] = output
+
+
+class _Left(BaseException):
+    """Ends a replica that nobody waits for any more."""
+
+
+class ThreadedReplica(ReplicaContext):
+    """One of several replicas: a thread that runs while its caller waits, and waits where it calls `merge_call`."""
+
+    def __init__(self, strategy: Any, index: int, number: int, where: str, body: Callable[[], Any]) -> None:
+        super().__init__(strategy, number)
+        self._index = index
+        self._where = where
+        self._body = body
+        self.asked: tuple[Callable, Any, Any] | None = None
+        self.given: Any = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+        self._left = False
+        self._mine, self._callers = threading.Event(), threading.Event()
+        self._graph = get_default_graph()
+        self.stacks = self._copied_stacks()
+        self.scope = self._scope = get_variable_scope()
+        self.counts: dict[str, int] = {}
+        self._scopes = dict(store_of(self._graph).scopes)
+        self._sessions = list(session_stack())
+        self._thread = threading.Thread(target=self._run, name=f"tensorfleet-replica-{index}", daemon=True)
+
+    def _copied_stacks(self) -> Stacks:
+        """What surrounds the caller, and this replica's name scope and device."""
+        outer = self._graph._local()
+        made = Stacks([*outer.devices])
+        made.name_scope = outer.name_scope
+        made.colocation = list(outer.colocation)
+        made.control_groups = list(outer.control_groups)
+        made.control_flow_context = outer.control_flow_context
+        made.creators = list(outer.creators)
+        made.strategies = [Mode(self._strategy, self)]
+        if self._index:
+            made.name_scope = "/".join(filter(None, (outer.name_scope, f"replica_{self._index}")))
+        return made
+
+    def advance(self) -> None:
+        """Lets the replica go on until it ends or calls `merge_call`."""
+        store = store_of(self._graph)
+        outer, store.scopes = store.scopes, self._scopes
+        if not self._thread.ident:
+            self._thread.start()
+        self._mine.set()
+        self._callers.wait()
+        self._callers.clear()
+        self._scopes, store.scopes = store.scopes, outer
+        if self.error is not None:
+            raise self.error
+
+    def leave(self) -> None:
+        """Ends the replica where it waits."""
+        self._left = True
+        if self._thread.ident and not self.done:
+            self._mine.set()
+            self._thread.join(60)
+
+    def _pause(self) -> None:
+        self._callers.set()
+        self._mine.wait()
+        self._mine.clear()
+        if self._left:
+            raise _Left
+
+    def _run(self) -> None:
+        self._mine.wait()
+        self._mine.clear()
+        try:
+            if not self._left:
+                self._build()
+        except _Left:
+            pass
+        except BaseException as error:  # the caller raises it
+            self.error = error
+        finally:
+            self.done = True
+            self._callers.set()
+
+    def _build(self) -> None:
+        self._graph._state.stacks = self.stacks
+        session_stack().extend(self._sessions)
+        store = store_of(self._graph)
+        store.current.scope, counts = self._scope, self._scopes
+        reuse = True if self._index else None  # the first replica makes the variables of all
+        with self._graph.as_default(), self._graph.device(self._where):
+            with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False):
+                store.scopes = counts
+                self.result = self._body()
+                self.counts = store.scopes
+
+    def _merge_call(self, merge_fn: Callable, args: Any, kwargs: Any) -> Any:
+        self.asked = (merge_fn, args, kwargs)
+        self.scope = get_variable_scope()
+        self._pause()
+        given, self.given = self.given, None
+        return given
+
+
+def run_replicas(strategy: Any, replicas: list[ThreadedReplica]) -> Any:
+    """Builds the replicas in turns; gives their results, grouped."""
+    try:
+        while not all(r.done for r in replicas):
+            for replica in replicas:
+                if not replica.done:
+                    replica.advance()
+            if all(r.done for r in replicas):
+                break
+            if any(r.done for r in replicas):
+                raise RuntimeError(
+                    "Some replicas made a different number of replica_context().merge_call() calls."
+                )
+            _merge(strategy, replicas)
+        store_of().scopes = replicas[0].counts
+        return regroup([r.result for r in replicas])
+    finally:
+        for replica in replicas:
+            replica.leave()
+
+
+def _merge(strategy: Any, replicas: list[ThreadedReplica]) -> None:
+    """What all replicas wait for, made above them, in the scopes of the first."""
+    asked = [r.asked or (None, (), {}) for r in replicas]
+    args = regroup([tuple(a[1]) for a in asked])
+    kwargs = regroup([a[2] for a in asked])
+    graph = get_default_graph()
+    own, first = graph._local(), replicas[0].stacks
+    saved = own.name_scope, own.control_groups, own.control_flow_context, own.creators
+    own.name_scope, own.control_flow_context = first.name_scope, first.control_flow_context
+    own.control_groups, own.creators = list(first.control_groups), list(first.creators)
+    scope = get_variable_scope()
+    store_of().current.scope = replicas[0].scope
+    try:
+        with context.entered(Mode(strategy)):
+            result = asked[0][0](strategy, *args, **kwargs)  # type: ignore[misc]
+    finally:
+        store_of().current.scope = scope
+        own.name_scope, own.control_groups, own.control_flow_context, own.creators = saved
+    for replica in replicas:
+        replica.asked = None
+        replica.given = select(replica._index, result)

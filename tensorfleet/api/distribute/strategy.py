@@ -1,0 +1,164 @@
+"""`tf.distribute.Strategy`, and `StrategyExtended`, behind which each strategy does its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.distribute import context
+from tensorfleet.api.distribute.context import ReduceOp
+from tensorfleet.api.distribute.extended import StrategyExtended
+from tensorfleet.api.distribute.inputs import InputReplicationMode
+from tensorfleet.api.distribute.values import is_distributed, parts_of
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.ops.array.basic import group as group_ops
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.reduce_functions import reduce_sum
+
+
+class Strategy:
+    """How a model is trained by several replicas: build it inside `scope()`, call `experimental_run_v2` with a replica's step.
+
+    Variables made inside the scope are shared by the replicas in the way the strategy has.
+    """
+
+    _scale_loss_for_estimator = False
+
+    def __init__(self, extended: Any) -> None:
+        self._extended = extended
+        extended._container_strategy_is(self)
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """What optimizers and other libraries need of a strategy."""
+        return self._extended
+
+    def scope(self) -> Any:
+        """A block in which this strategy makes the variables."""
+        return self._extended._scope(self)
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas' gradients make one update."""
+        return self._extended._num_replicas_in_sync
+
+    def experimental_run_v2(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+        """Calls `fn` for each replica, with its part of the arguments; gives what they returned, one value per replica."""
+        with self.scope():
+            return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
+
+    def run(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+        """`experimental_run_v2` by its later name."""
+        return self.experimental_run_v2(fn, args, kwargs)
+
+    def experimental_run(self, fn: Callable, input_iterator: Any = None) -> Any:
+        """Calls `fn` for each replica with the next element of an iterator of `make_dataset_iterator`."""
+        with self.scope():
+            args = () if input_iterator is None else (input_iterator.get_next(),)
+            return self._extended.call_for_each_replica(fn, args=args)
+
+    def reduce(self, reduce_op: Any, value: Any, axis: Any = None) -> Any:
+        """The sum or mean over the replicas, and first over a dimension of each one's tensor when `axis` says so."""
+        wanted = ReduceOp.of(reduce_op)
+        context.require_cross_replica(self)
+        with self.scope():
+            if isinstance(value, (list, tuple, dict)) and not hasattr(value, "_fields"):
+                return _over_structure(lambda v: self.reduce(wanted, v, axis), value)
+            if axis is None:
+                return self._extended._reduce(wanted, value)
+            if wanted is ReduceOp.SUM:
+                summed = self.experimental_run_v2(lambda v: reduce_sum(v, axis=axis), args=(value,))
+                return self._extended._reduce(wanted, summed)
+            return self._mean_over(value, axis)
+
+    def _mean_over(self, value: Any, axis: int) -> Any:
+        """Elements weigh the same in whatever replica they are, so sums and counts are added before they are divided."""
+
+        def sums(v: Any) -> tuple[Any, Any]:
+            tensor = to_tensor(v)
+            if tensor.dtype.is_integer:
+                tensor = cast(tensor, "float64")
+            count = cast(apply("Shape", tensor)[axis], tensor.dtype)
+            return reduce_sum(tensor, axis=axis), count
+
+        total, count = self.experimental_run_v2(sums, args=(value,))
+        add = self._extended._reduce
+        return add(ReduceOp.SUM, total) / add(ReduceOp.SUM, count)
+
+    def experimental_local_results(self, value: Any) -> tuple:
+        """What the replicas of this process have of a value."""
+        return self._extended._local_results(value)
+
+    def unwrap(self, value: Any) -> tuple:
+        """The old name of `experimental_local_results`."""
+        return self.experimental_local_results(value)
+
+    def group(self, value: Any, name: str | None = None) -> Any:
+        """One operation that finishes when all parts of a value have."""
+        parts = _flat_parts(value)
+        if len(parts) == 1 and name is None:
+            return parts[0] if not hasattr(parts[0], "op") else parts[0].op
+        return group_ops(*parts, name=name)
+
+    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+        """A dataset whose batches, those of all replicas together, are divided among them."""
+        return self._extended._experimental_distribute_dataset(dataset)
+
+    def experimental_distribute_datasets_from_function(self, dataset_fn: Callable) -> Any:
+        """What `dataset_fn(input_context)` gives, each replica taking batches of its own from it."""
+        return self._extended._experimental_distribute_datasets_from_function(dataset_fn)
+
+    def make_dataset_iterator(self, dataset: Any) -> Any:
+        """An iterator that divides each batch of a dataset among the replicas; run its `initialize()` first."""
+        return self._extended._make_dataset_iterator(dataset)
+
+    def make_input_fn_iterator(
+        self, input_fn: Callable, replication_mode: Any = InputReplicationMode.PER_WORKER
+    ) -> Any:
+        """An iterator over `input_fn(input_context)`, of which each replica takes elements of its own."""
+        if replication_mode is not InputReplicationMode.PER_WORKER:
+            raise ValueError(
+                "Input replication mode not supported: use tf.distribute.InputReplicationMode.PER_WORKER."
+            )
+        with self.scope():
+            return self._extended._make_input_fn_iterator(input_fn, replication_mode=replication_mode)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """A dataset of the rows of arrays."""
+        with self.scope():
+            return self._extended.experimental_make_numpy_dataset(numpy_input, session)
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Tells the strategy which cluster it is in, and prepares a session's configuration."""
+        self._extended._configure(session_config, cluster_spec, task_type, task_id)
+
+    def update_config_proto(self, config_proto: Any) -> Any:
+        """A copy of a session's configuration, with what this strategy needs."""
+        return self._extended._update_config_proto(config_proto)
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+        """A block whose new variables are where another one is."""
+        return self._extended.colocate_vars_with(colocate_with_variable)
+
+    def __deepcopy__(self, memo: Any) -> Strategy:
+        return self  # a configuration that is copied still means the same replicas
+
+    def __copy__(self) -> Strategy:
+        raise RuntimeError("Must only deepcopy DistributionStrategy.")
+
+
+def _over_structure(function: Callable, value: Any) -> Any:
+    if isinstance(value, dict):
+        return type(value)((k, function(v)) for k, v in value.items())
+    return type(value)(function(v) for v in value)
+
+
+def _flat_parts(value: Any) -> list:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in _flat_parts(item)]
+    return list(parts_of(value)) if is_distributed(value) else [value]

@@ -1,0 +1,89 @@
+"""Resizing as TensorFlow 2 does it: the centers of pixels are kept, and kernels may smooth what gets smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.image.resizing import _new_size
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import publish
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array.shape import expand_dims, squeeze
+from tensorfleet.ops.math.cast import cast
+
+
+class ResizeMethod:
+    """How `resize_images_v2` finds the pixels of the new image."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+# The op of each method; those with a kernel use it when they smooth, the rest always.
+_OPS = {
+    "bilinear": "ResizeBilinear",
+    "nearest": "ResizeNearestNeighbor",
+    "bicubic": "ResizeBicubic",
+    "area": "ResizeArea",
+}
+_KERNELS = {"bilinear": "triangle", "bicubic": "keyscubic"}
+_ALWAYS = ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")
+
+
+def _resizer(method: Any, antialias: bool) -> Callable:
+    if method in _ALWAYS or (antialias and method in _KERNELS):
+        return lambda images, size: _smoothed(images, size, _KERNELS.get(method, method), antialias)
+    if method not in _OPS:
+        raise ValueError(f"Resize method is not implemented: {method}. Use one of ResizeMethod.")
+    grid: dict[str, Any] = {} if method == "area" else {"half_pixel_centers": True}
+    return lambda images, size: apply(_OPS[method], images, size, **grid)
+
+
+def _smoothed(images: Tensor, size: Tensor, kernel: str, antialias: bool) -> Tensor:
+    old = cast(apply("Shape", images)[1:3], dtypes.float32)
+    scale = cast(size, dtypes.float32) / old
+    return apply(
+        "ScaleAndTranslate", images, size, scale, [0.0, 0.0], kernel_type=kernel, antialias=antialias
+    )
+
+
+def resize_images_v2(
+    images: Any,
+    size: Any,
+    method: Any = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """One image or a batch resized to `size` (height, width), pixels taken by their centers."""
+    resize = _resizer(method, antialias)
+    with name_scope(name, "resize", [images, size]):
+        images = to_tensor(images, name="images")
+        if images.shape.rank is None:
+            raise ValueError("'images' contains no shape.")
+        single = images.shape.rank == 3
+        if single:
+            images = expand_dims(images, 0)
+        elif images.shape.rank != 4:
+            raise ValueError("'images' must have either 3 or 4 dimensions.")
+        wanted = _new_size(images, size, preserve_aspect_ratio)
+        resized = resize(images, wanted)
+        known = constant_value(wanted)
+        resized.set_shape([None, *([None, None] if known is None else [int(v) for v in known]), None])
+        return squeeze(resized, axis=[0]) if single else resized
+
+
+for _module in ("image_ops", "image_ops_impl"):
+    publish(ResizeMethod, f"python.ops.{_module}.ResizeMethod")
+    publish(resize_images_v2, f"python.ops.{_module}.resize_images_v2")

@@ -1,0 +1,78 @@
+"""Bookkeeping of layers: their names, their collections, and what depends on what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet.base import nest
+from tensorfleet.base.naming import export
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.scopes import get_default_graph
+
+
+def collect_new(items: list, key: str) -> None:
+    """Adds what is not yet in a collection."""
+    collection = get_default_graph().get_collection_ref(key)
+    known = {id(item) for item in collection}
+    collection.extend(item for item in items if id(item) not in known)
+
+
+def depending(items: list, inputs: Any) -> list:
+    """The tensors and operations that need one of the inputs; with None, those that need no placeholder."""
+    if inputs is None:
+        return [item for item in items if not any(o.type == "Placeholder" for o in _upstream(item))]
+    sources = {t.op for t in nest.flatten(inputs)}
+    return [item for item in items if sources & _upstream(item)]
+
+
+def _upstream(item: Any) -> set[Operation]:
+    """The operations that a tensor or an operation needs."""
+    seen: set[Operation] = set()
+    left = [item if isinstance(item, Operation) else item.op]
+    while left:
+        op = left.pop()
+        if op not in seen:
+            seen.add(op)
+            left += [t.op for t in op.inputs]
+            left += op.control_inputs
+    return seen
+
+
+def unique_name(base: str) -> str:
+    """`dense_1`, `dense_2` ... in each graph."""
+    graph: Any = get_default_graph()
+    counts = graph.__dict__.setdefault("_layer_names", {})
+    counts[base] = counts.get(base, 0) + 1
+    return f"{base}_{counts[base]}"
+
+
+_keras_style = False
+
+
+def in_keras_style() -> bool:
+    """Whether layers that are made now have variables of their own, whatever the variable scope around them."""
+    return _keras_style
+
+
+@export("layers.experimental.keras_style_scope")
+@contextmanager
+def keras_style_scope() -> Iterator[None]:
+    """Layers and cells made inside have variables of their own, as Keras's have: none is found by its name.
+
+    They cannot be told a `scope` or to `reuse` one.
+    """
+    global _keras_style
+    before, _keras_style = _keras_style, True
+    try:
+        yield
+    finally:
+        _keras_style = before
+
+
+@export("layers.experimental.set_keras_style")
+def set_keras_style() -> None:
+    """Lets all layers that are made from now on have variables of their own: `keras_style_scope` without an end."""
+    global _keras_style
+    _keras_style = True

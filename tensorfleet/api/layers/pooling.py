@@ -1,0 +1,102 @@
+"""Pooling layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.layers.base import Layer
+from tensorfleet.api.layers.specs import InputSpec, data_format_of, layout_of, padding_of, tuple_of
+from tensorfleet.api.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.ops.array.transpose import transpose
+
+
+class _Pooling(Layer):
+    """One number for each window of each channel."""
+
+    _rank: int
+    _pool: Callable
+
+    def __init__(
+        self,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.pool_size = tuple_of(pool_size, self._rank, "pool_size")
+        self.strides = tuple_of(pool_size if strides is None else strides, self._rank, "strides")
+        self.padding = padding_of(padding)
+        self.data_format = data_format_of(data_format)
+        self.input_spec = InputSpec(ndim=self._rank + 2)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        first = self.data_format == "channels_first"
+        if self._rank == 1:
+            axis = 3 if first else 2
+            flat = _windows(apply("ExpandDims", inputs, axis), self, (1,))
+            return apply("Squeeze", flat, squeeze_dims=[axis])
+        if self._rank == 3 and first:
+            last = transpose(inputs, (0, 2, 3, 4, 1))
+            return transpose(_windows(last, self, (), "channels_last"), (0, 4, 1, 2, 3))
+        return _windows(inputs, self, ())
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """One entry for each window."""
+        dims = TensorShape(input_shape).as_list()
+        start = 2 if self.data_format == "channels_first" else 1
+        for i in range(self._rank):
+            size, window, step = dims[start + i], self.pool_size[i], self.strides[i]
+            if size is not None:
+                dims[start + i] = -(-(size - (window - 1 if self.padding == "valid" else 0)) // step)
+        return TensorShape(dims)
+
+
+def _windows(inputs: Tensor, layer: _Pooling, more: tuple, data_format: str | None = None) -> Tensor:
+    layout = layout_of(data_format or layer.data_format, max(layer._rank, 2))
+
+    def around(sizes: tuple) -> list:
+        sizes = (*sizes, *more)
+        return [1, 1, *sizes] if layout.startswith("NC") else [1, *sizes, 1]
+
+    size, steps = around(layer.pool_size), around(layer.strides)
+    return type(layer)._pool(inputs, size, steps, layer.padding.upper(), layout)
+
+
+def _declare(name: str, rank: int, pool: Callable, what: str) -> tuple[type, Callable]:
+    """The class and the function of one kind of pooling."""
+    kind = type(name, (_Pooling,), {"_rank": rank, "_pool": staticmethod(pool), "__doc__": what})
+    export(f"layers.{name}")(kind)
+
+    def function(
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+    ) -> Tensor:
+        return kind(pool_size, strides, padding, data_format, name)(inputs)
+
+    public = name.replace("Max", "max_").replace("Average", "average_").replace("Pooling", "pooling").lower()
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = what
+    export(f"layers.{public}")(function)
+    return kind, function
+
+
+_MAX, _MEAN = "The largest value in each window of {}.", "The average of each window of {}."
+_KINDS = ("sequences", "images", "volumes")
+MaxPooling1D, max_pooling1d = _declare("MaxPooling1D", 1, max_pool, _MAX.format(_KINDS[0]))
+MaxPooling2D, max_pooling2d = _declare("MaxPooling2D", 2, max_pool, _MAX.format(_KINDS[1]))
+MaxPooling3D, max_pooling3d = _declare("MaxPooling3D", 3, max_pool3d, _MAX.format(_KINDS[2]))
+AveragePooling1D, average_pooling1d = _declare("AveragePooling1D", 1, avg_pool, _MEAN.format(_KINDS[0]))
+AveragePooling2D, average_pooling2d = _declare("AveragePooling2D", 2, avg_pool, _MEAN.format(_KINDS[1]))
+AveragePooling3D, average_pooling3d = _declare("AveragePooling3D", 3, avg_pool3d, _MEAN.format(_KINDS[2]))

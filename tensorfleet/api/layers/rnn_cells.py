@@ -1,0 +1,300 @@
+"""`tf.nn.rnn_cell`: what a recurrent network does in one step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.layers.base import Layer
+from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.api.variables.initializers import Constant
+from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
+from tensorfleet.base import dtypes, nest
+from tensorfleet.base.naming import export, find
+from tensorfleet.base.properties import readonly
+from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.constructors import zeros
+
+KERNEL, BIAS = "kernel", "bias"
+
+
+def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
+    """Two shapes, or numbers or tensors that stand for shapes, one after the other; also what is known of it."""
+    found, known = [], TensorShape(())
+    for part in (prefix, suffix):
+        if isinstance(part, Tensor):
+            tensor = find("expand_dims")(part, 0) if part.shape.rank == 0 else part
+            value = constant_value(tensor)
+            count = tensor.shape.as_list()[0] if tensor.shape.rank is not None else None
+            static = unknown_shape(count) if value is None else TensorShape(value.tolist())
+        else:
+            static = TensorShape([part] if isinstance(part, int) or part is None else part)
+            if not static.is_fully_defined():
+                raise ValueError(f"Provided a prefix or suffix of None: {prefix} and {suffix}")
+            tensor = find("constant")(static.as_list(), dtypes.int32)
+        found.append(tensor)
+        known = known.concatenate(static)
+    return concat(found, 0), known
+
+
+def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros for each part of a state."""
+
+    def make(size: Any) -> Tensor:
+        shape, known = _concat(batch_size, size)
+        made = zeros(shape, dtype=dtype)
+        made.set_shape(known)
+        return made
+
+    return map_sizes(make, state_size)
+
+
+def map_sizes(function: Callable, sizes: Any) -> Any:
+    """Applies a function to each size of a structure of sizes; a TensorShape is one size."""
+    if isinstance(sizes, TensorShape) or not nest.is_nested(sizes):
+        return function(sizes)
+    return nest.pack_sequence_as(sizes, [function(s) for s in nest.flatten(sizes)])
+
+
+@export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
+class RNNCell(Layer):
+    """What a recurrent network does in one step: `cell(inputs, state)` gives (output, new state).
+
+    A cell of your own has the properties `state_size` and `output_size` and a method `call(inputs, state)`.
+    """
+
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
+        self._is_tf_rnn_cell = True
+
+    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Runs the cell on a batch of inputs, from a state."""
+        if scope is not None:
+            with variable_scope(scope, custom_getter=self._note) as entered:
+                return super().__call__(inputs, state, *args, scope=entered, **kwargs)
+        with variable_scope(get_variable_scope(), custom_getter=self._note, auxiliary_name_scope=False):
+            return super().__call__(inputs, state, *args, **kwargs)
+
+    def _note(self, getter: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Keeps the variables that the cell makes itself, by `tf.get_variable`."""
+        variable = getter(*args, **kwargs)
+        parts = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
+        known = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
+        for v in parts:
+            if id(v) not in known:
+                trained = any(v is t for t in find("trainable_variables")())
+                (self._trainable_weights if trained else self._non_trainable_weights).append(v)
+        return variable
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the state: a number, a shape, or a structure of these."""
+        raise AttributeError("state_size: a cell must define it")
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the output."""
+        raise AttributeError("output_size: a cell must define it")
+
+    def build(self, _: Any) -> None:
+        """Cells of one's own make their variables when they are called."""
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """A state of zeros for a batch like `inputs`, or of the size and type given."""
+        if inputs is not None:
+            inputs = find("convert_to_tensor")(inputs, name="inputs")
+            rows = inputs.shape.as_list()[0] if inputs.shape.rank else None
+            if batch_size is not None and _known(batch_size) != rows:
+                raise ValueError(
+                    "batch size from input tensor is different from the input param. Input tensor batch: "
+                    f"{rows}, batch_size: {batch_size}"
+                )
+            if dtype is not None and inputs.dtype != dtype:
+                raise ValueError(
+                    "dtype from input tensor is different from the input param. Input tensor dtype: "
+                    f"{inputs.dtype}, dtype: {dtype}"
+                )
+            batch_size, dtype = rows or find("shape")(inputs)[0], inputs.dtype
+        if batch_size is None or dtype is None:
+            raise ValueError(
+                "batch_size and dtype cannot be None while constructing initial state: "
+                f"batch_size={batch_size}, dtype={dtype}"
+            )
+        return self.zero_state(batch_size, dtype)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros."""
+        with name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
+            return zero_state_tensors(self.state_size, batch_size, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
+
+
+class LayerCell(RNNCell):
+    """A cell that makes its variables in `build`."""
+
+    _takes_symbols = False
+
+    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
+            dtype = getattr(given, "dtype", None)
+            if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
+                raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {dtype}")
+        return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+
+
+def _known(size: Any) -> int | None:
+    value = constant_value(size) if isinstance(size, Tensor) else size
+    return None if value is None else int(value)
+
+
+def _activation(given: Any) -> Callable:
+    if given is None:
+        return find("tanh")
+    if isinstance(given, str):
+        return find(f"nn.{given}")
+    return given
+
+
+def _depth(shape: Any) -> int:
+    depth = TensorShape(shape).as_list()[-1]
+    if depth is None:
+        raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {shape}")
+    return depth
+
+
+def _affine(parts: list, kernel: Any, bias: Any) -> Tensor:
+    product = find("matmul")(concat(parts, 1), kernel)
+    return find("nn.bias_add")(product, bias)
+
+
+@export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
+class BasicRNNCell(LayerCell):
+    """output = new state = activation(inputs W + state U + b)."""
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._activation = _activation(activation)
+
+    state_size = readonly("_num_units")
+    output_size = readonly("_num_units")
+
+    def build(instance: Any, input_shape: Any) -> None:
+        units = instance._num_units
+        instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
+        instance._bias = instance.add_weight(BIAS, shape=[units], initializer=_constant(0.0, instance.dtype))
+        instance.built = True
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        output = self._activation(_affine([inputs, state], self._kernel, self._bias))
+        return output, output
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"num_units": self._num_units, "activation": self._activation, "reuse": self._reuse}
+        return {**super().get_config(), **own}
+
+
+def _constant(value: float, dtype: Any) -> Any:
+    return Constant(value, dtype=dtypes.as_dtype(dtype or dtypes.float32))
+
+
+@export("nn.rnn_cell.GRUCell", "contrib.rnn.GRUCell")
+class GRUCell(LayerCell):
+    """The gated recurrent unit (Cho et al. 2014): a reset gate and an update gate."""
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._activation = _activation(activation)
+        self._kernel_initializer = kernel_initializer
+        self._bias_initializer = bias_initializer
+
+    state_size = readonly("_num_units")
+    output_size = readonly("_num_units")
+
+    def build(instance: Any, input_shape: Any) -> None:
+        units, depth = instance._num_units, _depth(input_shape)
+        kernel, bias = instance._kernel_initializer, instance._bias_initializer
+        first = _constant(1.0, instance.dtype) if bias is None else bias
+        second = _constant(0.0, instance.dtype) if bias is None else bias
+        add = instance.add_weight
+        instance._gate_kernel = add("gates/" + KERNEL, shape=[depth + units, 2 * units], initializer=kernel)
+        instance._gate_bias = add("gates/" + BIAS, shape=[2 * units], initializer=first)
+        instance._candidate_kernel = add(
+            "candidate/" + KERNEL, shape=[depth + units, units], initializer=kernel
+        )
+        instance._candidate_bias = add("candidate/" + BIAS, shape=[units], initializer=second)
+        instance.built = True
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        gates = find("sigmoid")(_affine([inputs, state], self._gate_kernel, self._gate_bias))
+        r, u = find("split")(value=gates, num_or_size_splits=2, axis=1)
+        candidate = _affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
+        new = u * state + (1 - u) * self._activation(candidate)
+        return new, new
+
+    def get_config(self) -> dict[str, Any]:
+        own = {
+            "num_units": self._num_units,
+            "kernel_initializer": self._kernel_initializer,
+            "bias_initializer": self._bias_initializer,
+            "activation": self._activation,
+            "reuse": self._reuse,
+        }
+        return {**super().get_config(), **own}
+
+
+_Pair = namedtuple("LSTMStateTuple", ("c", "h"))  # type: ignore[name-match]
+
+
+@export("nn.rnn_cell.LSTMStateTuple", "contrib.rnn.LSTMStateTuple")
+class LSTMStateTuple(_Pair):
+    """The state of an LSTM: the cells `c` and the output `h`."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> Any:
+        """The type of both; TypeError when they differ."""
+        c, h = self
+        if c.dtype != h.dtype:
+            raise TypeError(f"Inconsistent internal state: {c.dtype} vs {h.dtype}")
+        return c.dtype
+
+
+def seed_of(base: int | None, salt: str) -> int | None:
+    """A seed of its own for each place that draws random numbers, from the user's."""
+    if base is None:
+        return None
+    text = f"{base}{salt}".encode()
+    return int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF

@@ -1,0 +1,197 @@
+"""The long short-term memory cells of `tf.nn.rnn_cell`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api.layers.rnn_cells import (
+    BIAS,
+    KERNEL,
+    LayerCell,
+    LSTMStateTuple,
+    _activation,
+    _affine,
+    _constant,
+    _depth,
+)
+from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.base import dtypes
+from tensorfleet.base.logging import warn
+from tensorfleet.base.naming import export, find
+from tensorfleet.base.properties import readonly
+from tensorfleet.graph.apply import constant
+from tensorfleet.ops.array.concat import concat
+
+
+def _warn_of_concatenated(cell: Any) -> None:
+    warn(
+        f"{cell}: Using a concatenated state is slower and will soon be deprecated.  Use state_is_tuple=True."
+    )
+
+
+@export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
+class BasicLSTMCell(LayerCell):
+    """An LSTM without peepholes, clipping or projection."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
+        if not state_is_tuple:
+            _warn_of_concatenated(self)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._forget_bias = forget_bias
+        self._state_is_tuple = state_is_tuple
+        self._activation = _activation(activation)
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of c and h, as a tuple or added up."""
+        units = self._num_units
+        return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
+
+    output_size = readonly("_num_units")
+
+    def build(instance: Any, input_shape: Any) -> None:
+        units = instance._num_units
+        instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
+        instance._bias = instance.add_weight(
+            BIAS, shape=[4 * units], initializer=_constant(0.0, instance.dtype)
+        )
+        instance.built = True
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        sigmoid, add, multiply = find("sigmoid"), find("add"), find("multiply")
+        one = constant(1, dtypes.int32)
+        c, h = state if self._state_is_tuple else find("split")(value=state, num_or_size_splits=2, axis=one)
+        gates = _affine([inputs, h], self._kernel, self._bias)
+        i, j, f, o = find("split")(value=gates, num_or_size_splits=4, axis=one)
+        forget = constant(self._forget_bias, f.dtype)
+        new_c = add(multiply(c, sigmoid(add(f, forget))), multiply(sigmoid(i), self._activation(j)))
+        new_h = multiply(self._activation(new_c), sigmoid(o))
+        new = LSTMStateTuple(new_c, new_h) if self._state_is_tuple else concat([new_c, new_h], 1)
+        return new_h, new
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("num_units", "forget_bias", "state_is_tuple", "activation", "reuse")
+        return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names}}
+
+
+@export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
+class LSTMCell(LayerCell):
+    """An LSTM with optional peepholes (`use_peepholes`), clipping of its cells, and a projected output."""
+
+    _untracked = LayerCell._untracked | {"_peepholes"}
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int | None = None,
+        num_proj_shards: int | None = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
+        if not state_is_tuple:
+            _warn_of_concatenated(self)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._use_peepholes = use_peepholes
+        self._cell_clip = cell_clip
+        self._initializer = initializer
+        self._num_proj = num_proj
+        self._proj_clip = proj_clip
+        self._num_unit_shards = num_unit_shards
+        self._num_proj_shards = num_proj_shards
+        self._forget_bias = forget_bias
+        self._state_is_tuple = state_is_tuple
+        self._activation = _activation(activation)
+        self._peepholes: dict[str, Any] = {}
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of c and h, as a tuple or added up."""
+        c, h = self._num_units, self.output_size
+        return LSTMStateTuple(c, h) if self._state_is_tuple else c + h
+
+    @property
+    def output_size(self) -> int:
+        """The number of units, or of projected units."""
+        return self._num_proj or self._num_units
+
+    def build(instance: Any, input_shape: Any) -> None:
+        units, first = instance._num_units, instance._initializer
+        shards = find("fixed_size_partitioner")
+        pieces = shards(instance._num_unit_shards) if instance._num_unit_shards is not None else None
+        instance._kernel = instance.add_weight(
+            KERNEL,
+            shape=[_depth(input_shape) + instance.output_size, 4 * units],
+            initializer=first,
+            partitioner=pieces,
+        )
+        zeros = _constant(0.0, instance.dtype) if first is None else find("zeros_initializer")(instance.dtype)
+        instance._bias = instance.add_weight(BIAS, shape=[4 * units], initializer=zeros)
+        if instance._use_peepholes:
+            for gate in "fio":
+                made = instance.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
+                instance._peepholes[gate] = made
+        if instance._num_proj is not None:
+            pieces = shards(instance._num_proj_shards) if instance._num_proj_shards is not None else None
+            instance._proj_kernel = instance.add_weight(
+                "projection/" + KERNEL,
+                shape=[units, instance._num_proj],
+                initializer=first,
+                partitioner=pieces,
+            )
+        instance.built = True
+
+    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+        sigmoid, clip = find("sigmoid"), find("clip_by_value")
+        c_old, h_old = self._parts(state)
+        gates = _affine([inputs, h_old], self._kernel, self._bias)
+        i, j, f, o = find("split")(value=gates, num_or_size_splits=4, axis=1)
+        if self._use_peepholes:
+            forget = sigmoid(f + self._forget_bias + self._peepholes["f"] * c_old)
+            c = forget * c_old + sigmoid(i + self._peepholes["i"] * c_old) * self._activation(j)
+        else:
+            c = sigmoid(f + self._forget_bias) * c_old + sigmoid(i) * self._activation(j)
+        if self._cell_clip is not None:
+            c = clip(c, -self._cell_clip, self._cell_clip)
+        out = sigmoid(o + self._peepholes["o"] * c) if self._use_peepholes else sigmoid(o)
+        h = out * self._activation(c)
+        if self._num_proj is not None:
+            h = find("matmul")(h, self._proj_kernel)
+            if self._proj_clip is not None:
+                h = clip(h, -self._proj_clip, self._proj_clip)
+        new = LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
+        return h, new
+
+    def _parts(self, state: Any) -> Any:
+        if self._state_is_tuple:
+            return state
+        units, outputs = self._num_units, self.output_size
+        return find("slice")(state, [0, 0], [-1, units]), find("slice")(state, [0, units], [-1, outputs])
+
+    def get_config(self) -> dict[str, Any]:
+        names = "num_units use_peepholes cell_clip initializer num_proj proj_clip num_unit_shards num_proj_shards "
+        names += "forget_bias state_is_tuple activation reuse"
+        return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names.split()}}

@@ -1,0 +1,206 @@
+"""Recurrent networks whose steps are all written out: `tf.nn.static_rnn` and its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.layers.rnn import _choose
+from tensorfleet.api.layers.rnn_cells import zero_state_tensors
+from tensorfleet.api.layers.rnn_wrappers import assert_like_rnncell
+from tensorfleet.api.variables.scope import variable_scope
+from tensorfleet.base import dtypes, nest
+from tensorfleet.base.naming import export, find
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import control_dependencies
+from tensorfleet.ops.array.shape import shape
+from tensorfleet.ops.control.cond import cond
+
+
+@export("nn.static_rnn", "contrib.rnn.static_rnn")
+def static_rnn(
+    cell: Any,
+    inputs: Any,
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple:
+    """Runs a cell over a list of inputs, one [batch, ...] per step: (list of outputs, the last state)."""
+    assert_like_rnncell("cell", cell)
+    if not nest.is_nested(inputs):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+    outputs = []
+    with variable_scope(scope or "rnn") as entered:
+        first = to_tensor(nest.flatten(inputs)[0])
+        batch: Any = _known_batch(inputs)
+        if batch is None:
+            batch = shape(first)[0]
+        state = initial_state
+        if state is None:
+            if not dtype:
+                raise ValueError("If no initial_state is provided, dtype must be specified")
+            if getattr(cell, "get_initial_state", None) is not None:
+                state = cell.get_initial_state(inputs=None, batch_size=batch, dtype=dtype)
+            else:
+                state = cell.zero_state(batch, dtype)
+        lengths = shortest = longest = nothing = None
+        if sequence_length is not None:
+            lengths = to_tensor(sequence_length, name="sequence_length")
+            if lengths.shape.rank not in (None, 1):
+                raise ValueError("sequence_length must be a vector of length batch_size")
+            lengths = find("cast")(lengths, dtypes.int32)
+            kind = nest.flatten(state)[0].dtype
+            nothing = zero_state_tensors(cell.output_size, batch, kind)
+            shortest, longest = find("reduce_min")(lengths), find("reduce_max")(lengths)
+        for time, now in enumerate(inputs):
+            if time > 0:
+                entered.reuse_variables()
+
+            def call(now: Any = now, state: Any = state) -> tuple:
+                return cell(now, state)
+
+            if lengths is None:
+                output, state = call()
+            else:
+                output, state = _step(time, lengths, shortest, longest, nothing, state, call)
+            outputs.append(output)
+    return outputs, state
+
+
+def _known_batch(inputs: Any) -> int | None:
+    """The batch size that the inputs agree on, as far as it is known."""
+    found = None
+    for t in nest.flatten(inputs):
+        dims = to_tensor(t).shape
+        if dims.rank is None or dims.rank < 1:
+            continue
+        size = dims.as_list()[0]
+        if size is not None and found is not None and size != found:
+            raise ValueError(f"Dimensions {found} and {size} are not compatible")
+        found = size if found is None else found
+        if dims.rank > 1 and any(d is None for d in dims.as_list()[1:]):
+            raise ValueError(
+                f"Input size (dimension 1 of inputs) must be accessible via shape inference, but saw value None: {t}"
+            )
+    return found
+
+
+def _step(
+    time: int, lengths: Tensor, shortest: Any, longest: Any, nothing: Any, state: Any, call: Callable
+) -> tuple:
+    """One step for sequences of different lengths: nothing is computed once all of them are over."""
+    flat_state, zero = nest.flatten(state), nest.flatten(nothing)
+
+    def through(output: list, new: list) -> list:
+        done = find("convert_to_tensor")(time) >= lengths
+        kept = [_choose(done, z, o) for z, o in zip(zero, output, strict=True)]
+        return kept + [_choose(done, s, n) for s, n in zip(flat_state, new, strict=True)]
+
+    def run() -> list:
+        output, new = call()
+        nest.assert_same_structure(state, new)
+        made, states = nest.flatten(output), nest.flatten(new)
+        return cond(find("less")(time, shortest), lambda: made + states, lambda: through(made, states))
+
+    found = cond(find("greater_equal")(time, longest), lambda: zero + flat_state, run)
+    for t, s in zip(found, zero + flat_state, strict=True):
+        t.set_shape(s.shape)
+    outputs, states = found[: len(zero)], found[len(zero) :]
+    return _like(nothing, outputs), nest.pack_sequence_as(state, states)
+
+
+def _like(structure: Any, flat: list) -> Any:
+    return nest.pack_sequence_as(structure, flat) if nest.is_nested(structure) else flat[0]
+
+
+@export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
+def static_state_saving_rnn(
+    cell: Any, inputs: Any, state_saver: Any, state_name: Any, sequence_length: Any = None, scope: Any = None
+) -> tuple:
+    """`static_rnn` from a state that `state_saver` keeps: it has `state(name)` and `save_state(name, value)`."""
+    nested, named = nest.is_nested(cell.state_size), nest.is_nested(state_name)
+    if nested != named:
+        raise ValueError(
+            "state_name should be the same type as cell.state_size.  "
+            f"state_name: {state_name}, cell.state_size: {cell.state_size}"
+        )
+    if named:
+        names, sizes = nest.flatten(state_name), nest.flatten(cell.state_size)
+        if len(names) != len(sizes):
+            raise ValueError(f"#elems(state_name) != #elems(state_size): {len(names)} vs. {len(sizes)}")
+        initial = nest.pack_sequence_as(cell.state_size, [state_saver.state(n) for n in names])
+    else:
+        initial = state_saver.state(state_name)
+    outputs, state = static_rnn(
+        cell, inputs, initial_state=initial, sequence_length=sequence_length, scope=scope
+    )
+    if named:
+        flat = nest.flatten(state)
+        saved = [state_saver.save_state(n, s) for n, s in zip(nest.flatten(state_name), flat, strict=True)]
+    else:
+        saved = [state_saver.save_state(state_name, state)]
+    with control_dependencies(saved):
+        last = outputs[-1]
+        flat_output = [find("identity")(t) for t in nest.flatten(last)]
+        outputs[-1] = _like(last, flat_output)
+        state = nest.map_structure(find("identity"), state) if named else find("identity")(state)
+    return outputs, state
+
+
+@export("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn")
+def static_bidirectional_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Any,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple:
+    """One cell forwards and another backwards over a list of inputs: (joined outputs, last state fw, bw)."""
+    assert_like_rnncell("cell_fw", cell_fw)
+    assert_like_rnncell("cell_bw", cell_bw)
+    if not nest.is_nested(inputs):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forwards:
+            output_fw, state_fw = static_rnn(
+                cell_fw, inputs, initial_state_fw, dtype, sequence_length, scope=forwards
+            )
+        with variable_scope("bw") as backwards:
+            turned = _reversed(inputs, sequence_length)
+            made, state_bw = static_rnn(
+                cell_bw, turned, initial_state_bw, dtype, sequence_length, scope=backwards
+            )
+    output_bw = _reversed(made, sequence_length)
+    pairs = zip(output_fw, output_bw, strict=True)
+    outputs = [
+        nest.map_structure(lambda a, b: find("concat")([a, b], 1), f, b)
+        if nest.is_nested(f)
+        else find("concat")([f, b], 1)
+        for f, b in pairs
+    ]
+    return outputs, state_fw, state_bw
+
+
+def _reversed(steps: Any, lengths: Any) -> list:
+    """The steps backwards, each sequence from its own end."""
+    if lengths is None:
+        return list(reversed(steps))
+    flat = [nest.flatten(s) for s in steps]
+    columns = []
+    for column in zip(*flat, strict=True):
+        stacked = find("stack")(list(column))
+        turned = find("reverse_sequence")(stacked, lengths, seq_axis=0, batch_axis=1)
+        pieces = find("unstack")(turned, num=len(column))
+        for piece, old in zip(pieces, column, strict=True):
+            piece.set_shape(old.shape)
+        columns.append(pieces)
+    return [_like(s, list(row)) for s, row in zip(steps, zip(*columns, strict=True), strict=True)]

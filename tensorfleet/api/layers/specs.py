@@ -1,0 +1,171 @@
+"""What a layer expects of its inputs, and what its arguments may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import export, find
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.operation import Tensor
+
+
+@export("layers.InputSpec")
+class InputSpec:
+    """The type, rank, shape and axis sizes that an input of a layer must have; None says nothing."""
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: dict | None = None,
+    ) -> None:
+        self.dtype = None if dtype is None else dtypes.as_dtype(dtype).name
+        self.shape = shape
+        self.ndim = len(shape) if shape is not None else ndim
+        self.max_ndim = max_ndim
+        self.min_ndim = min_ndim
+        self.axes = {int(k): v for k, v in (axes or {}).items()}
+
+    def __repr__(self) -> str:
+        given = {**self.get_config(), "axes": self.axes or None}
+        return f"InputSpec({', '.join(f'{k}={v}' for k, v in given.items() if v is not None)})"
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments to make the same specification again."""
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> InputSpec:
+        """A specification from what `get_config` gave."""
+        return cls(**config)
+
+
+def check_inputs(layer: str, specs: Any, inputs: list[Tensor]) -> None:
+    """ValueError when an input does not fit the layer's specification."""
+    if not specs:
+        return
+    wanted = list(specs) if isinstance(specs, (list, tuple)) else [specs]
+    if len(wanted) != len(inputs):
+        raise ValueError(f"Layer {layer} expects {len(wanted)} inputs, but it received {len(inputs)}.")
+    for i, (spec, tensor) in enumerate(zip(wanted, inputs, strict=True)):
+        problem = spec is not None and _mismatch(spec, tensor)
+        if problem:
+            raise ValueError(f"Input {i} of layer {layer} is incompatible with the layer: {problem}")
+
+
+def _mismatch(spec: InputSpec, tensor: Tensor) -> str | None:
+    shape, rank = tensor.shape, tensor.shape.ndims
+    if rank is None:
+        needed = any(n is not None for n in (spec.ndim, spec.min_ndim, spec.max_ndim))
+        return "its rank is undefined, but the layer requires a defined rank." if needed else None
+    sizes = shape.as_list()
+    for what, limit, wrong in (
+        ("ndim", spec.ndim, spec.ndim is not None and rank != spec.ndim),
+        ("max_ndim", spec.max_ndim, spec.max_ndim is not None and rank > spec.max_ndim),
+        ("min_ndim", spec.min_ndim, spec.min_ndim is not None and rank < spec.min_ndim),
+    ):
+        if wrong:
+            return f"expected {what}={limit}, found ndim={rank}. Full shape received: {sizes}"
+    if spec.dtype is not None and tensor.dtype.base_dtype.name != spec.dtype:
+        return f"expected dtype={spec.dtype}, found dtype={tensor.dtype.base_dtype.name}"
+    for axis, size in spec.axes.items():
+        if size is not None and sizes[axis] not in (size, None):
+            return f"expected axis {axis} of input shape to have value {size} but received input with shape {sizes}"
+    if spec.shape is not None and not TensorShape(spec.shape).is_compatible_with(shape):
+        return f"expected shape={tuple(spec.shape)}, found shape={sizes}"
+    return None
+
+
+def snake_case(name: str) -> str:
+    """`MaxPooling2D` as `max_pooling2d`, the way layers are named."""
+    split = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    made = re.sub("([a-z])([A-Z])", r"\1_\2", split).lower()
+    return "private" + made if made.startswith("_") else made
+
+
+def tuple_of(value: Any, count: int, name: str) -> tuple[int, ...]:
+    """One integer for all dimensions, or one for each."""
+    if isinstance(value, int):
+        return (value,) * count
+    problem = f"The `{name}` argument must be a tuple of {count} integers. Received: {value}"
+    try:
+        made = tuple(int(v) for v in value)
+    except (TypeError, ValueError) as e:
+        raise ValueError(problem) from e
+    if len(made) != count:
+        raise ValueError(problem)
+    return made
+
+
+def data_format_of(value: Any) -> str:
+    """`channels_last` or `channels_first`."""
+    made = "channels_last" if value is None else str(value).lower()
+    if made not in ("channels_first", "channels_last"):
+        raise ValueError(
+            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
+        )
+    return made
+
+
+def padding_of(value: Any, causal: bool = False) -> str:
+    """`valid` or `same`; `causal` where that makes sense."""
+    made = str(value).lower()
+    if made not in ("valid", "same") and not (causal and made == "causal"):
+        raise ValueError(
+            f'The `padding` argument must be one of "valid", "same" (or "causal", only for `Conv1D`). Received: {value}'
+        )
+    return made
+
+
+def layout_of(data_format: str, rank: int) -> str:
+    """The layout as operations name it: NHWC and its kin."""
+    space = "DHW"[-rank:] if rank > 1 else "W"
+    return f"NC{space}" if data_format == "channels_first" else f"N{space}C"
+
+
+_ACTIVATIONS = (
+    "relu",
+    "relu6",
+    "elu",
+    "selu",
+    "sigmoid",
+    "tanh",
+    "softmax",
+    "softplus",
+    "softsign",
+    "leaky_relu",
+)
+
+
+def activation_of(value: Any) -> Callable | None:
+    """A function, or one of those in `tf.nn` by its name; None for the identity."""
+    if value is None or value == "linear":
+        return None
+    if callable(value):
+        return value
+    if value in _ACTIVATIONS:
+        return find(f"nn.{value}")
+    raise ValueError(
+        f"Unknown activation function: {value}. Pass a function, or one of {', '.join(_ACTIVATIONS)}."
+    )
+
+
+def known_bool(value: Any) -> bool | None:
+    """True or False when that is known while the graph is built; None for a tensor decided at run time."""
+    if value is None:
+        return False
+    if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        # Only a plain constant: any other tensor may come to depend on what is fed.
+        plain = isinstance(value, Tensor) and value.op.type == "Const"
+        return bool(constant_value(value)) if plain else None
+    raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {value}")

@@ -1,0 +1,150 @@
+"""Looking rows up in tables that may be cut into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base.naming import export, find
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import colocate_with, name_scope
+from tensorfleet.ops.array.gather import gather
+from tensorfleet.ops.array.shape import shape, size
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.clip import clip_by_norm
+
+
+def parts_of(params: Any) -> list:
+    """A table as the list of its parts."""
+    if params is None:
+        raise ValueError("params must be specified")
+    if hasattr(params, "_get_variable_list"):
+        return list(params)
+    parts = list(params) if isinstance(params, (list, tuple)) else [params]
+    if not parts:
+        raise ValueError("Need at least one param")
+    return parts
+
+
+@export("nn.embedding_lookup")
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """The rows of a table at `ids`; its gradient touches only these rows.
+
+    `params` is a tensor, a variable, a partitioned variable or a list of parts. Row i of a table in n parts
+    is row i // n of part i % n ("mod"), or the parts hold consecutive rows ("div"). With `max_norm`, longer
+    rows are scaled down to that length. Ragged ids give ragged rows.
+    """
+    if hasattr(ids, "flat_values"):
+        return find("ragged.map_flat_values")(
+            lambda flat: embedding_lookup(params, flat, partition_strategy, name, validate_indices, max_norm),
+            ids,
+        )
+    return lookup_and_transform(params, ids, partition_strategy, name, max_norm)
+
+
+@export("python.ops.embedding_ops._embedding_lookup_and_transform")
+def lookup_and_transform(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    max_norm: Any = None,
+    transform_fn: Callable | None = None,
+) -> Tensor:
+    """`embedding_lookup`, and then a function of the rows, one vector of ids at a time, where each part is."""
+    parts = parts_of(params)
+    with name_scope(name, "embedding_lookup", [*parts, ids]) as scope:
+        tables = [_table(p, i, len(parts)) for i, p in enumerate(parts)]
+        rows = to_tensor(ids, name="ids")
+        if len(tables) == 1 and (transform_fn is None or rows.shape.rank == 1):
+            with colocate_with(_element(tables[0])):
+                found = _clipped(gather(tables[0], rows, name=scope), rows, max_norm)
+                return apply("Identity", transform_fn(found) if transform_fn else found)
+        if transform_fn is None:
+            return _clipped(_from_parts(tables, rows, partition_strategy, scope), rows, max_norm)
+
+        def transformed(found: Tensor, taken: Tensor) -> Tensor:
+            return transform_fn(_clipped(found, taken, max_norm))
+
+        return _from_parts(tables, rows, partition_strategy, scope, transformed)
+
+
+def _table(part: Any, position: int, count: int) -> Any:
+    """A part as it is gathered from: resource variables are read by rows, the rest are tensors."""
+    if getattr(part, "handle", None) is not None:
+        return part
+    return to_tensor(part, name=f"params_{position}" if count > 1 else "params_0")
+
+
+def _element(table: Any) -> Any:
+    return table if isinstance(table, Tensor) else table.handle
+
+
+def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+    if max_norm is None:
+        return rows
+    if ids.shape.rank is None or rows.shape.rank is None:
+        raise ValueError("max_norm needs ids and params of known rank.")
+    return clip_by_norm(rows, max_norm, axes=list(range(ids.shape.rank, rows.shape.rank)))
+
+
+def _from_parts(
+    tables: list, ids: Tensor, strategy: str, name: str, transform: Callable | None = None
+) -> Tensor:
+    count = len(tables)
+    flat = apply("Reshape", ids, [-1])
+    positions = apply("Range", 0, size(flat), 1, name="range")
+    if strategy == "mod":
+        part, row = flat % count, flat // count
+    elif strategy == "div":
+        part, row = _consecutive(tables, flat)
+    else:
+        raise ValueError(f"Unrecognized partition strategy: {strategy}. Use 'mod' or 'div'.")
+    part = cast(part, "int32")
+    rows_of = apply("DynamicPartition", row, part, num_partitions=count)
+    places = apply("DynamicPartition", positions, part, num_partitions=count)
+    found = []
+    for table, rows in zip(tables, rows_of, strict=True):
+        with colocate_with(_element(table)):
+            taken = gather(table, rows)
+            found.append(transform(taken, rows) if transform else taken)
+    joined = apply("ParallelDynamicStitch", places, found, name=name)
+    element = TensorShape(None)
+    for made in found if transform else tables:
+        element = element.merge_with(made.shape[1:])
+    of = joined if transform else tables[0]
+    inner = np.array(element.as_list(), np.int32) if element.is_fully_defined() else shape(of)[1:]
+    result = apply("Reshape", joined, apply("ConcatV2", [shape(ids), inner], 0, name="concat"))
+    result.set_shape(ids.shape.concatenate(element))
+    return result
+
+
+def _consecutive(tables: list, flat: Tensor) -> tuple[Tensor, Tensor]:
+    """(part, row inside it) of each id when parts hold consecutive rows, the first ones one more."""
+    count, kind = len(tables), flat.dtype.base_dtype
+    sizes = [None if t.shape.rank is None else t.shape.as_list()[0] for t in tables]
+    if None not in sizes:
+        total = constant(np.array(sum(s for s in sizes if s is not None)), kind)
+    else:
+        total = apply(
+            "Sum", cast(apply("Pack", [shape(t)[0] for t in tables]), kind), np.array([0], np.int32)
+        )
+    each, extra = total // count, total % count
+    one_more = each + 1
+    # in the parts of one row more, and in the others
+    longer = flat // one_more
+    shifted = flat - extra
+    part = apply("Maximum", longer, shifted // each)
+    return part, apply("Select", part < extra, flat % (each + 1), (flat - extra) % each)

@@ -1,0 +1,106 @@
+"""Summaries as they were before TensorFlow 1.0: tags given by hand. Each name warns once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api.summary.summary import merge, merge_all, type_of
+from tensorfleet.api.summary.writer import FileWriter
+from tensorfleet.base import logging
+from tensorfleet.base.naming import publish
+from tensorfleet.graph import registry
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, name_scope
+
+_warned: set[str] = set()
+
+
+def _warn(old: str, new: str) -> None:
+    if old not in _warned:
+        _warned.add(old)
+        logging.get_logger().warning("tf.%s is now tf.%s.", old, new, stacklevel=3)
+
+
+def _tagged(
+    op_type: str, tag: Any, value: Any, collections: Any, name: Any, *more: Any, **attrs: Any
+) -> Tensor:
+    if "T" in registry.get(op_type).attrs:
+        attrs["T"] = type_of(op_type, value)
+    with name_scope(name, op_type.removesuffix("V2"), [tag, value]) as scope:
+        made = apply(op_type, tag, value, *more, name=scope, **attrs)
+    made.graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
+    return made
+
+
+def scalar_summary(tags: Any, values: Any, collections: Any = None, name: str | None = None) -> Tensor:
+    """A summary of numbers, each under its tag. Now `tf.summary.scalar`."""
+    _warn("scalar_summary", "summary.scalar")
+    return _tagged("ScalarSummary", tags, values, collections, name)
+
+
+def histogram_summary(tag: Any, values: Any, collections: Any = None, name: str | None = None) -> Tensor:
+    """A summary of how values are distributed. Now `tf.summary.histogram`."""
+    _warn("histogram_summary", "summary.histogram")
+    return _tagged("HistogramSummary", tag, values, collections, name)
+
+
+def image_summary(
+    tag: Any, tensor: Any, max_images: int = 3, collections: Any = None, name: str | None = None
+) -> Tensor:
+    """A summary of images. Now `tf.summary.image`."""
+    _warn("image_summary", "summary.image")
+    return _tagged("ImageSummary", tag, tensor, collections, name, max_images=max_images)
+
+
+def audio_summary(
+    tag: Any,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A summary of sounds. Now `tf.summary.audio`."""
+    _warn("audio_summary", "summary.audio")
+    return _tagged("AudioSummaryV2", tag, tensor, collections, name, sample_rate, max_outputs=max_outputs)
+
+
+def merge_summary(inputs: Any, collections: Any = None, name: str | None = None) -> Tensor:
+    """One summary of several. Now `tf.summary.merge`."""
+    _warn("merge_summary", "summary.merge")
+    return merge(inputs, collections, name)
+
+
+def merge_all_summaries(key: Any = GraphKeys.SUMMARIES) -> Tensor | None:
+    """All summaries of the default graph in one. Now `tf.summary.merge_all`."""
+    _warn("merge_all_summaries", "summary.merge_all")
+    return merge_all(key)
+
+
+class SummaryWriter(FileWriter):
+    """Writes event files. Now `tf.summary.FileWriter`."""
+
+    def __init__(
+        self,
+        logdir: Any,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+    ) -> None:
+        _warn("train.SummaryWriter", "summary.FileWriter")
+        super().__init__(logdir, graph, max_queue, flush_secs, graph_def)
+
+
+NAMES = {
+    "scalar_summary": scalar_summary,
+    "histogram_summary": histogram_summary,
+    "image_summary": image_summary,
+    "audio_summary": audio_summary,
+    "merge_summary": merge_summary,
+    "merge_all_summaries": merge_all_summaries,
+    "train.SummaryWriter": SummaryWriter,
+}
+for _name, _value in NAMES.items():
+    publish(_value, _name)

@@ -1,0 +1,85 @@
+"""Starting from a checkpoint: variables whose initializers read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tensorfleet.api.train.checkpoint_reader import checkpoint_in, load_checkpoint
+from tensorfleet.api.train.saveables import saveables_of
+from tensorfleet.api.variables.getter import store_of
+from tensorfleet.api.variables.partitioned import PartitionedVariable
+from tensorfleet.api.variables.variable import Variable
+from tensorfleet.base.naming import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.scopes import device
+
+
+@export("train.init_from_checkpoint")
+def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
+    """Makes variables start with values from a checkpoint; call it before making the initializing operation.
+
+    `assignment_map` maps names in the checkpoint to variables, lists of a variable's parts, or names of
+    variables; or whole scopes to scopes: `{"old/": "new/"}`, `{"/": "new/"}`. A list of such pairs may
+    give one name to several variables.
+    """
+    path = checkpoint_in(ckpt_dir_or_file)
+    shapes = load_checkpoint(path).get_variable_to_shape_map()
+    store = store_of()
+    parts = {p.op.name for v in store.partitioned.values() for p in v}
+    known = {n: v for n, v in store.vars.items() if n not in parts} | dict(store.partitioned)
+    pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map
+    for saved, target in sorted(pairs, key=lambda item: item[0]):
+        variable = known.get(target) if isinstance(target, str) else target
+        if variable is not None:
+            _check(saved, variable, shapes, path)
+            _start_from(variable, path, saved)
+            continue
+        for name, tensor in _in_scope(saved, target, known):
+            if tensor not in shapes:
+                inside = name[len(target.rstrip("/")) :].lstrip("/")
+                raise ValueError(f"Tensor {tensor} ({inside} in {saved}) is not found in {path} checkpoint")
+            _start_from(known[name], path, tensor)
+
+
+def _check(saved: str, variable: Any, shapes: dict[str, list[int]], path: str) -> None:
+    if saved not in shapes:
+        raise ValueError(f"Tensor {saved} is not found in {path} checkpoint {shapes}")
+    if isinstance(variable, (list, tuple)):
+        return
+    if not variable.get_shape().is_compatible_with(shapes[saved]):
+        raise ValueError(
+            f"Shape of variable {variable.name} ({variable.get_shape()}) doesn't match with shape of tensor {saved} "
+            f"({shapes[saved]}) from checkpoint reader."
+        )
+
+
+def _in_scope(saved: str, target: str, known: dict[str, Any]) -> list[tuple[str, str]]:
+    """The variables of a scope, each with its name in the checkpoint."""
+    scope = target[: target.rindex("/")] if "/" in target else ""
+    if not saved.endswith("/"):
+        raise ValueError(
+            f"Assignment map with scope only name {scope} should map to scope only {saved}. Should be 'scope/': "
+            "'other_scope/'."
+        )
+    prefix = scope + "/" if scope else ""
+    old = "" if saved == "/" else saved
+    return [(name, old + name[len(prefix) :]) for name in sorted(known) if name.startswith(prefix)]
+
+
+def _start_from(variable: Any, path: str, tensor: str) -> None:
+    if isinstance(variable, (list, tuple, PartitionedVariable)):
+        for part in variable:
+            _initialize(part, path, tensor, part._save_slice_info.spec)
+    else:
+        _initialize(variable, path, tensor, "")
+
+
+def _initialize(variable: Variable, path: str, tensor: str, spec: str) -> None:
+    kind = variable.dtype.base_dtype
+    with device(variable.device), device("/cpu:0"):
+        (value,) = apply("RestoreV2", path, [tensor], [spec], dtypes=[kind], name="checkpoint_initializer")
+        value.set_shape(variable.get_shape())
+    made = saveables_of([variable])[0].restore([value], None)
+    variable._initializer_op = getattr(made, "op", made)
+    variable._initial_value = value

@@ -1,0 +1,296 @@
+"""`tf.train.experimental`: losses are scaled up so that small gradients are not lost in half precision."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from typing import Any
+
+from tensorfleet.api.train.optimizer import Optimizer
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import export, find
+from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import control_dependencies
+
+_PLACE = "python.training.experimental"
+
+
+@export("train.experimental.LossScale", f"{_PLACE}.loss_scale.LossScale")
+class LossScale(abc.ABC):
+    """What a loss is multiplied by: calling it gives the number, `update` may change it."""
+
+    _is_tracked = True
+
+    def __init__(self) -> None:
+        self._weights: dict[str, Any] = {}
+
+    @abc.abstractmethod
+    def __call__(self) -> Tensor:
+        """The scale, a float32 scalar."""
+
+    @abc.abstractmethod
+    def update(self, grads: Any) -> tuple[Any, Any]:
+        """An operation or tensor that changes the scale by what the gradients are, and whether these should be applied."""
+
+    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+        """A variable that the scale keeps."""
+        with control_dependencies(None):
+            made = find("Variable")(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
+        self._weights[name] = made
+        return made
+
+    def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
+        yield from sorted(self._weights.items())
+
+    @abc.abstractmethod
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make another of these."""
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """A scale like the one that gave this."""
+        return cls(**config)
+
+
+@export("train.experimental.FixedLossScale", f"{_PLACE}.loss_scale.FixedLossScale")
+class FixedLossScale(LossScale):
+    """The same number always."""
+
+    def __init__(self, loss_scale_value: float) -> None:
+        super().__init__()
+        if not isinstance(loss_scale_value, (int, float)):
+            raise ValueError("loss_scale_value must be a Python int or float.")
+        if loss_scale_value < 1:
+            raise ValueError(f"loss_scale_value must be at least 1, got: {loss_scale_value}")
+        self._loss_scale_value = float(loss_scale_value)
+
+    def __call__(self) -> Tensor:
+        """The number."""
+        return find("constant")(self._loss_scale_value, dtypes.float32)
+
+    def update(self, grads: Any) -> tuple[Operation, bool]:
+        """Nothing to do; gradients are always applied."""
+        return find("no_op")(), True
+
+    def __repr__(self) -> str:
+        return f"FixedLossScale({self._loss_scale_value})"
+
+    def get_config(self) -> dict[str, Any]:
+        """The number."""
+        return {"loss_scale_value": self._loss_scale_value}
+
+
+def _all_finite(grads: Any) -> Tensor:
+    flat = [g.values if isinstance(g, IndexedSlices) else g for g in find("nest.flatten")(grads)]
+    checks = [find("reduce_all")(find("is_finite")(g)) for g in flat if g is not None]
+    return find("reduce_all")(find("stack")(checks) if checks else find("constant")([], dtypes.bool_))
+
+
+def _finite_everywhere(grads: Any) -> Tensor:
+    """Whether the gradients of all replicas are finite."""
+    if not find("distribute.has_strategy")():
+        return _all_finite(grads)
+    strategy = find("distribute.get_strategy")()
+
+    def finite(*mine: Any) -> Tensor:
+        return find("cast")(_all_finite(mine), dtypes.float32)
+
+    each = strategy.extended.call_for_each_replica(finite, args=tuple(find("nest.flatten")(grads)))
+    total = strategy.reduce(find("distribute.ReduceOp").SUM, each, axis=None)
+    return find("equal")(total, float(strategy.num_replicas_in_sync))
+
+
+@export("train.experimental.DynamicLossScale", f"{_PLACE}.loss_scale.DynamicLossScale")
+class DynamicLossScale(LossScale):
+    """Grows by `multiplier` after `increment_period` steps of finite gradients, and shrinks at one that is not."""
+
+    def __init__(
+        self, initial_loss_scale: float = 2**15, increment_period: int = 2000, multiplier: float = 2.0
+    ) -> None:
+        super().__init__()
+        self._initial_loss_scale = float(initial_loss_scale)
+        self._increment_period = int(increment_period)
+        self._multiplier = float(multiplier)
+        self._current_loss_scale = self._add_weight(
+            "current_loss_scale", self._initial_loss_scale, dtypes.float32
+        )
+        self._num_good_steps = self._add_weight("good_steps", 0, dtypes.int64)
+
+    @property
+    def initial_loss_scale(self) -> float:
+        """The scale to begin with."""
+        return self._initial_loss_scale
+
+    @property
+    def increment_period(self) -> int:
+        """After how many good steps it grows."""
+        return self._increment_period
+
+    @property
+    def multiplier(self) -> float:
+        """By how much it grows and shrinks."""
+        return self._multiplier
+
+    def __call__(self) -> Tensor:
+        """The scale as it is now."""
+        return find("convert_to_tensor")(self._current_loss_scale)
+
+    def update(self, grads: Any) -> tuple[Tensor, Tensor]:
+        """Grows, shrinks or counts; only finite gradients should be applied."""
+        finite = _finite_everywhere(grads)
+        where, scale = find("where"), self._current_loss_scale.read_value()
+        steps = self._num_good_steps.read_value() + 1
+        due = find("logical_and")(finite, steps >= self._increment_period)
+        grown = scale * self._multiplier
+        larger = where(find("is_finite")(grown), grown, scale)
+        smaller = find("maximum")(scale / self._multiplier, 1.0)
+        new_scale = where(due, larger, where(finite, scale, smaller))
+        counting = find("logical_and")(finite, find("logical_not")(due))
+        new_steps = where(counting, steps, find("zeros_like")(steps))
+        updates = self._current_loss_scale.assign(new_scale), self._num_good_steps.assign(new_steps)
+        with control_dependencies(updates):
+            return find("identity")(finite), finite
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value}" for name, value in self.get_config().items())
+        return f"DynamicLossScale({told})"
+
+    def get_config(self) -> dict[str, Any]:
+        """The numbers to begin with."""
+        return {
+            "initial_loss_scale": self._initial_loss_scale,
+            "increment_period": self._increment_period,
+            "multiplier": self._multiplier,
+        }
+
+
+@export(f"{_PLACE}.loss_scale.get")
+def get(identifier: Any) -> LossScale | None:
+    """A scale from a number, the word `dynamic`, a scale, or None."""
+    if identifier is None or isinstance(identifier, LossScale):
+        return identifier
+    if isinstance(identifier, (int, float)):
+        return FixedLossScale(identifier)
+    if identifier == "dynamic":
+        return DynamicLossScale()
+    raise ValueError(f"Could not interpret loss scale identifier: {identifier}")
+
+
+def times(gradient: Any, factor: Tensor) -> Any:
+    if gradient is None:
+        return None
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices(times(gradient.values, factor), gradient.indices, gradient.dense_shape)
+    return gradient * find("cast")(factor, gradient.dtype)
+
+
+@export(
+    "train.experimental.MixedPrecisionLossScaleOptimizer",
+    f"{_PLACE}.loss_scale_optimizer.MixedPrecisionLossScaleOptimizer",
+)
+class MixedPrecisionLossScaleOptimizer(Optimizer):
+    """Has another optimizer minimize a scaled loss; a step with gradients that are not finite changes nothing."""
+
+    def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
+        if not isinstance(opt, Optimizer):
+            raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
+        super().__init__(opt._use_locking, opt.get_name())
+        self._optimizer = opt
+        made = get(loss_scale)
+        if made is None:
+            raise ValueError("loss_scale cannot be None")
+        self._loss_scale = made
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = Optimizer.GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Any]]:
+        """The gradients of the loss: computed from the scaled one, and scaled back."""
+        value = loss() if callable(loss) else loss
+        pairs = self._optimizer.compute_gradients(
+            times(value, self._loss_scale()),
+            var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
+        back = 1.0 / self._loss_scale()
+        return [(times(gradient, back), variable) for gradient, variable in pairs]
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """Applies the gradients if all are finite, and updates the scale."""
+        pairs = tuple(grads_and_vars)
+        with control_dependencies(None):
+            self._optimizer._create_slots([v for g, v in pairs if g is not None])
+        if not find("distribute.has_strategy")():
+            return self._apply_if_finite(None, pairs, global_step, name)
+        replica = find("distribute.get_replica_context")()
+        return replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
+
+    def _apply_if_finite(self, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+        """With a strategy, called for all replicas together: of these one cannot skip what another does."""
+        update, should_apply = self._loss_scale.update([g for g, _ in pairs])
+
+        def applied() -> Operation:
+            given = (pairs, global_step, name)
+            if strategy is None:
+                return self._optimizer.apply_gradients(*given)
+            done = strategy.extended.call_for_each_replica(self._optimizer.apply_gradients, args=given)
+            return find("group")(strategy.experimental_local_results(done))
+
+        if should_apply is True:
+            with control_dependencies([update]):
+                return applied()
+        return find("group")(find("cond")(should_apply, applied, find("no_op")), update)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """A slot of the other optimizer."""
+        return self._optimizer.get_slot(var, name)
+
+    def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
+        yield "base_optimizer", self._optimizer
+        yield "loss_scale", self._loss_scale
+
+    def variables(self) -> list:
+        """What both keep."""
+        return [*self._optimizer.variables(), *self._loss_scale._weights.values()]
+
+
+@export(
+    "train.experimental.enable_mixed_precision_graph_rewrite",
+    f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite",
+    f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite_v1",
+)
+def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
+    """The optimizer with a scaled loss. Operations keep their types: XLA chooses how it computes them."""
+    if isinstance(opt, MixedPrecisionLossScaleOptimizer):
+        raise ValueError(
+            f'"opt" must not already be an instance of a {type(opt).__name__}. `enable_mixed_precision_graph_rewrite` '
+            f"will automatically wrap the optimizer with a {type(opt).__name__}."
+        )
+    if not isinstance(opt, Optimizer):
+        raise ValueError(
+            '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, but got: '
+            f"{opt}"
+        )
+    find("config.optimizer.set_experimental_options")({"auto_mixed_precision": True})
+    return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
+
+
+@export(
+    "train.experimental.disable_mixed_precision_graph_rewrite",
+    f"{_PLACE}.mixed_precision.disable_mixed_precision_graph_rewrite",
+    f"{_PLACE}.mixed_precision.disable_mixed_precision_graph_rewrite_v1",
+)
+def disable_mixed_precision_graph_rewrite() -> None:
+    """Ends what `enable_mixed_precision_graph_rewrite` began; optimizers that were wrapped stay so."""
+    find("config.optimizer.set_experimental_options")({"auto_mixed_precision": False})

@@ -1,0 +1,57 @@
+"""`tf.train.experimental.PythonState`: what a program keeps in Python, saved with its variables."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import export, find
+from tensorfleet.graph.operation import Tensor
+
+
+class _StateSaveable(SaveableObject):
+    """A string that Python makes when a checkpoint is written, and takes when it is restored."""
+
+    def __init__(self, name: str, state: PythonState) -> None:
+        self._state = state
+        super().__init__(state, [SaveSpec(self._written, "", name, dtypes.string, "/device:CPU:0")], name)
+
+    def _written(self) -> Tensor:
+        def serialized() -> Any:
+            return np.array(self._state.serialize(), object)
+
+        return _with_no_shape(find("py_func")(serialized, [], dtypes.string))
+
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+        """Gives Python the string back."""
+
+        def deserialized(text: bytes) -> None:
+            self._state.deserialize(text)
+
+        return find("py_func")(deserialized, [restored_tensors[0]], [])
+
+
+def _with_no_shape(tensor: Tensor) -> Tensor:
+    tensor.set_shape([])
+    return tensor
+
+
+@export("train.experimental.PythonState")
+class PythonState(abc.ABC):
+    """Base of what is saved by `tf.train.Checkpoint` and is no variable: it says itself how it becomes a string."""
+
+    @abc.abstractmethod
+    def serialize(self) -> Any:
+        """The string to save."""
+
+    @abc.abstractmethod
+    def deserialize(self, string_value: Any) -> None:
+        """Takes a string that was saved."""
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Callable]:
+        return {"py_state": lambda name: _StateSaveable(name, self)}

@@ -1,0 +1,269 @@
+"""`tf.train.QueueRunner`: threads that keep a queue filled."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.train.coordinator import Coordinator
+from tensorfleet.base import errors, logging
+from tensorfleet.base.naming import export
+from tensorfleet.graph.graphdef import prepend_scope, strip_scope
+from tensorfleet.graph.meta_graph import register_proto_function
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.scopes import (
+    GraphKeys,
+    add_to_collection,
+    get_collection,
+    get_default_graph,
+    get_default_session,
+)
+from tensorfleet.session.session import BaseSession
+
+
+@export("train.QueueRunner", "train.queue_runner.QueueRunner")
+class QueueRunner:
+    """The enqueue operations of a queue, each to be run again and again by a thread of its own.
+
+    When one raises one of `queue_closed_exception_types` (by default `tf.errors.OutOfRangeError`), its input
+    has come to an end; with the last of them `close_op` closes the queue. Any other exception stops the
+    coordinator, and a stopped coordinator runs `cancel_op`, which also wakes threads that wait for room.
+    """
+
+    def __init__(
+        self,
+        queue: Any = None,
+        enqueue_ops: Any = None,
+        close_op: Operation | None = None,
+        cancel_op: Operation | None = None,
+        queue_closed_exception_types: Any = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if queue_runner_def is not None:
+            if queue is not None or enqueue_ops is not None:
+                raise ValueError("queue_runner_def and queue are mutually exclusive.")
+            self._read(queue_runner_def, import_scope)
+        else:
+            self._take(queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types)
+        self._lock = threading.Lock()
+        # How many threads are filling the queue, by session.
+        self._runs_per_session: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._exceptions_raised: list[BaseException] = []
+
+    def _take(self, queue: Any, enqueue_ops: Any, close_op: Any, cancel_op: Any, types: Any) -> None:
+        if not queue or not enqueue_ops:
+            raise ValueError("Must provide queue and enqueue_ops.")
+        self._queue = queue
+        self._enqueue_ops = enqueue_ops
+        self._close_op = queue.close() if close_op is None else close_op
+        self._cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        if types is None:
+            types = (errors.OutOfRangeError,)
+        elif not isinstance(types, tuple) or not types or not all(_is_error(t) for t in types):
+            raise TypeError(
+                "queue_closed_exception_types, when provided, must be a tuple of tf.error types, but saw: "
+                f"{types}"
+            )
+        self._queue_closed_exception_types = types
+
+    def _read(self, proto: Any, scope: str | None) -> None:
+        graph = get_default_graph()
+
+        def find(name: str) -> Any:
+            return graph.as_graph_element(prepend_scope(name, scope)) if name else None
+
+        self._queue = find(proto.queue_name)
+        self._enqueue_ops = [find(name) for name in proto.enqueue_op_name]
+        self._close_op = find(proto.close_op_name)
+        self._cancel_op = find(proto.cancel_op_name)
+        codes = list(proto.queue_closed_exception_types) or [errors.OUT_OF_RANGE]
+        self._queue_closed_exception_types = tuple(errors.exception_type_from_error_code(c) for c in codes)
+
+    @property
+    def queue(self) -> Any:
+        """The queue that is filled."""
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> list[Operation]:
+        """The operations that fill it."""
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> Operation:
+        """The operation that closes the queue when the input ends."""
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> Operation:
+        """The operation that closes the queue when the threads are to stop."""
+        return self._cancel_op
+
+    @property
+    def queue_closed_exception_types(self) -> tuple:
+        """The exceptions that mean the end of the input."""
+        return self._queue_closed_exception_types
+
+    @property
+    def exceptions_raised(self) -> list[BaseException]:
+        """What the threads raised, for runners without a coordinator."""
+        return self._exceptions_raised
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self._queue.name
+
+    def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None = None) -> None:
+        """The body of a thread that fills the queue."""
+        try:
+            enqueue = repeater(sess, enqueue_op)
+            while coord is None or not coord.should_stop():
+                try:
+                    enqueue()
+                except self._queue_closed_exception_types:
+                    self._ended(sess)
+                    return
+        except Exception as e:
+            if coord is not None:
+                coord.request_stop(failure_in(sess, e))
+            else:
+                logging.error("Exception in QueueRunner: %s", e)
+                with self._lock:
+                    self._exceptions_raised.append(e)
+        with self._lock:
+            self._runs_per_session[sess] -= 1
+
+    def _ended(self, sess: Any) -> None:
+        """The input of one operation is at its end; with the last of them, so is the queue."""
+        with self._lock:
+            self._runs_per_session[sess] -= 1
+            last = self._runs_per_session[sess] == 0
+        if last:
+            try:
+                sess.run(self._close_op)
+            except Exception as e:
+                logging.vlog(1, "Ignored exception: %s", e)
+
+    def _close_on_stop(self, sess: Any, cancel_op: Operation, coord: Coordinator) -> None:
+        """The body of the thread that closes the queue when the coordinator stops."""
+        coord.wait_for_stop()
+        try:
+            sess.run(cancel_op)
+        except Exception as e:
+            logging.vlog(1, "Ignored exception: %s", e)
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """One thread per enqueue operation, and one that closes the queue when `coord` stops.
+
+        Without a coordinator, exceptions are kept in `exceptions_raised`. While threads made before for this
+        session still run, the list is empty.
+        """
+        with self._lock:
+            if self._runs_per_session.get(sess, 0) > 0:
+                return []
+            self._runs_per_session[sess] = len(self._enqueue_ops)
+            self._exceptions_raised = []
+        prefix = f"QueueRunnerThread-{self.name}"
+        made = [
+            threading.Thread(
+                target=self._run, args=(sess, op, coord), name=f"{prefix}-{getattr(op, 'name', op)}"
+            )
+            for op in self._enqueue_ops
+        ]
+        if coord is not None:
+            args = (sess, self._cancel_op, coord)
+            made.append(
+                threading.Thread(target=self._close_on_stop, args=args, name=f"{prefix}-close_on_stop")
+            )
+        for t in made:
+            if coord is not None:
+                coord.register_thread(t)
+            if daemon:
+                t.daemon = True
+            if start:
+                t.start()
+        return made
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This runner as a `QueueRunnerDef`; None when it is not inside `export_scope`."""
+        from tensorfleet.base.protos import QueueRunnerDef
+
+        if export_scope is not None and not self.name.startswith(export_scope):
+            return None
+        proto = QueueRunnerDef(queue_name=strip_scope(self.name, export_scope))
+        proto.enqueue_op_name.extend(strip_scope(op.name, export_scope) for op in self._enqueue_ops)
+        proto.close_op_name = strip_scope(self._close_op.name, export_scope)
+        proto.cancel_op_name = strip_scope(self._cancel_op.name, export_scope)
+        for cls in self._queue_closed_exception_types:
+            code: Any = errors.error_code_from_exception_type(cls)
+            proto.queue_closed_exception_types.append(code)
+        return proto
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """The runner that a `QueueRunnerDef` describes, with the operations of the default graph."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def repeater(sess: Any, operation: Operation) -> Callable[[], Any]:
+    """What to call again and again to run an operation, which may be run several times in each call."""
+    return getattr(sess, "_make_repeater", sess.make_callable)(operation)
+
+
+def failure_in(sess: Any, error: Exception) -> Exception | None:
+    """What a thread that runs operations tells its coordinator: nothing when it was the session that ended.
+
+    In TensorFlow it is chance whether `join` raises what a closed session cancels.
+    """
+    return None if getattr(sess, "_closed", False) else error
+
+
+def _is_error(cls: Any) -> bool:
+    return issubclass(cls, errors.OpError)
+
+
+@export("train.add_queue_runner", "train.queue_runner.add_queue_runner")
+def add_queue_runner(qr: QueueRunner, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Adds a runner to those that `tf.train.start_queue_runners` starts."""
+    add_to_collection(collection, qr)
+
+
+@export("train.start_queue_runners", "train.queue_runner.start_queue_runners")
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: Any = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:
+    """Starts the threads of all queue runners of the graph; returns them."""
+    if sess is None:
+        sess = get_default_session()
+        if sess is None:
+            raise ValueError(
+                "Cannot start queue runners: No default session is registered. Use `with sess.as_default()` or pass "
+                "an explicit session to tf.start_queue_runners(sess=sess)"
+            )
+    if not isinstance(sess, BaseSession):
+        if type(sess).__name__ in ("MonitoredSession", "SingularMonitoredSession"):
+            return []  # these have started their runners already
+        raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(sess)}")
+    with sess.graph.as_default():
+        runners = get_collection(collection)
+    if not runners:
+        logging.warning(
+            "`tf.train.start_queue_runners()` was called when no queue runners were defined. You can safely remove "
+            "the call to this deprecated function."
+        )
+    return [t for qr in runners for t in qr.create_threads(sess, coord=coord, daemon=daemon, start=start)]
+
+
+register_proto_function(
+    GraphKeys.QUEUE_RUNNERS, "QueueRunnerDef", QueueRunner.to_proto, QueueRunner.from_proto
+)

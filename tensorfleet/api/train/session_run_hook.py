@@ -1,0 +1,89 @@
+"""`tf.train.SessionRunHook`: what may happen around every call of a monitored session's `run`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tensorfleet.base.naming import export
+
+
+@export("train.SessionRunHook", "estimator.SessionRunHook", "python.training.session_run_hook.SessionRunHook")
+class SessionRunHook:
+    """The base of hooks. Override what you need; everything here does nothing.
+
+    The order of calls: `begin`, `after_create_session` (again after each recovery), then `before_run` and
+    `after_run` around every run, and `end` unless an error ended the training.
+    """
+
+    def begin(self) -> None:
+        """Called once, before the graph is finalized: operations may be added here."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called with every new `tf.Session`, its variables initialized and its queue runners started."""
+
+    def before_run(self, run_context: SessionRunContext) -> Any:
+        """Called before each run; a `SessionRunArgs` that is returned adds fetches and feeds to it."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Called after each run that raised no error, with the values of what `before_run` asked for."""
+
+    def end(self, session: Any) -> None:
+        """Called with the `tf.Session` when training ends without an error."""
+
+
+@export("train.SessionRunArgs", "estimator.SessionRunArgs", "python.training.session_run_hook.SessionRunArgs")
+class SessionRunArgs(NamedTuple):
+    """What to run: fetches in any nesting, feeds, and `tf.RunOptions`."""
+
+    fetches: Any
+    feed_dict: Any = None
+    options: Any = None
+
+
+@export(
+    "train.SessionRunValues",
+    "estimator.SessionRunValues",
+    "python.training.session_run_hook.SessionRunValues",
+)
+class SessionRunValues(NamedTuple):
+    """What a run gave: the results of a hook's fetches in the same nesting, the options, the metadata."""
+
+    results: Any
+    options: Any
+    run_metadata: Any
+
+
+@export(
+    "train.SessionRunContext",
+    "estimator.SessionRunContext",
+    "python.training.session_run_hook.SessionRunContext",
+)
+class SessionRunContext:
+    """One call of `run`, for the hooks: its arguments, its session, and the way to end the training."""
+
+    __slots__ = ("_original_args", "_session", "_stop_requested")
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        """The arguments that the program gave to `run`."""
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        """The `tf.Session`; runs on it do not call hooks."""
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody called `request_stop`."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Ends the training: `should_stop()` is true after this run."""
+        self._stop_requested = True

@@ -1,0 +1,52 @@
+"""Waiting for what other tasks do: a line now and then, and an error when nothing has changed for too long."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic, sleep
+from typing import Any
+
+from tensorfleet.base import errors, logging
+
+_DAY = "86400"
+SAY_SECONDS = 30.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+
+
+class Patience:
+    """How long this task has waited for others. An environment variable sets the limit, in seconds; a day without it."""
+
+    def __init__(self, variable: str, advice: str) -> None:
+        self._variable, self._advice = variable, advice
+        self._limit = float(os.environ.get(variable, _DAY))
+        self._seen: Any = None
+        self._since = self._said = monotonic()
+        self._pause = _FIRST_PAUSE
+
+    def look(self, seen: Any, awaited: str) -> None:
+        """Takes how far the others are; raises when that has been the same for too long."""
+        now = monotonic()
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        if now - self._since > self._limit:
+            raise errors.DeadlineExceededError(
+                None,
+                None,
+                f"Waited for {awaited}, but nothing has changed for {self._limit:g} s. {self._advice}, or set "
+                f"{self._variable} to wait longer.",
+            )
+        if now - self._said > SAY_SECONDS:
+            self._said = now
+            logging.info("Waiting for %s: unchanged for %.0f s.", awaited, now - self._since)
+
+    def pause(self) -> None:
+        """Sleeps, longer each time, for a second at most."""
+        sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+
+def for_steps() -> Patience:
+    """For steps that other workers make."""
+    return Patience(
+        "TENSORFLEET_STEP_SECONDS", "See whether the other workers train, and start them again if not"
+    )

@@ -1,0 +1,251 @@
+"""Finding or making one variable by its full name, whole or in parts."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.api.variables import initializers
+from tensorfleet.api.variables.creation import create_variable
+from tensorfleet.api.variables.partitioned import PartitionedVariable, PartitionInfo, partition
+from tensorfleet.api.variables.variable import (
+    SaveSliceInfo,
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+)
+from tensorfleet.base import dtypes
+from tensorfleet.base.properties import readonly
+from tensorfleet.base.shapes import as_shape
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope
+
+
+class Store:
+    """The variables that `get_variable` made in one graph, by full name."""
+
+    def __init__(self) -> None:
+        self.vars: dict[str, Variable] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
+        self.scopes: dict[str, int] = {}
+        self.current = threading.local()
+        self.root: Any = None
+
+    _vars = readonly("vars")
+    _partitioned_vars = readonly("partitioned")
+
+    def get_variable(self, name: str, shape: Any = None, reuse: Any = None, **kwargs: Any) -> Any:
+        """Finds or makes a variable by its full name, whatever scope is open."""
+        return find_or_make(name, shape, reuse=reuse, **kwargs)
+
+    def open_scope(self, name: str) -> None:
+        """Counts how often a scope was entered."""
+        self.scopes[name] = self.scopes.get(name, 0) + 1
+
+    def close_subscopes(self, name: str) -> None:
+        """Forgets the counts below a scope that is entered anew."""
+        for key in self.scopes:
+            if not name or key.startswith(name + "/"):
+                self.scopes[key] = 0
+
+
+def store_of(graph: Graph | None = None) -> Store:
+    graph = graph or get_default_graph()
+    found = getattr(graph, "_variable_store", None)
+    if found is None:
+        found = graph._variable_store = Store()  # type: ignore[attr-defined]
+    return found
+
+
+def find_or_make(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    reuse: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """The standard getter, after the scope's defaults have been filled in."""
+    given = locals()
+    if (around := get_default_graph().__dict__.get("_variables_live_in")) is not None:
+        with around.as_default():
+            return find_or_make(**given)
+    if initializer is not None and not callable(initializer) and shape is not None and partitioner is None:
+        raise ValueError("If initializer is a constant, do not specify shape.")
+    parted = ("name", "shape", "initializer", "partitioner")
+    make = functools.partial(_single, **{key: value for key, value in given.items() if key not in parted})
+    if partitioner is None and reuse is True and name in store_of().partitioned:
+        return _shared_parts(store_of().partitioned[name], shape, dtype, None)
+    if partitioner is None or (shape is not None and as_shape(shape).rank == 0):
+        if f"{name}/part_0" in store_of().vars:
+            raise ValueError(
+                f"No partitioner was provided, but a partitioned version of the variable was found: {name}/part_0. "
+                "Perhaps a variable of the same name was already created with partitioning?"
+            )
+        return make(name=name, shape=shape, initializer=initializer)
+    if not callable(partitioner):
+        raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
+    return _partitioned(name, shape, dtype, initializer, partitioner, reuse, make)
+
+
+def _partitioned(
+    name: str, shape: Any, dtype: Any, initializer: Any, partitioner: Any, reuse: Any, make: Callable
+) -> PartitionedVariable:
+    store = store_of()
+    whole = as_shape(shape if shape is not None else getattr(initializer, "shape", None))
+    if name in store.vars:
+        raise ValueError(
+            f"A partitioner was provided, but an unpartitioned version of the variable was found: {name}. Perhaps "
+            "a variable of the same name was already created without partitioning?"
+        )
+    if name in store.partitioned:
+        if reuse is False:
+            raise ValueError(
+                f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
+                "reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        return _shared_parts(store.partitioned[name], shape, dtype, partitioner)
+    if reuse is True:
+        raise ValueError(
+            f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). Did you mean to "
+            "set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    slices = partition(partitioner, whole, dtypes.as_dtype(dtype or dtypes.float32))
+    parts = []
+    for i, (offset, length) in enumerate(slices.offsets()):
+        info = PartitionInfo(slices.shape, offset)
+        start = _slice_of(initializer, offset, length, info, f"{name}/part_{i}")
+        part = make(
+            name=f"{name}/part_{i}",
+            shape=length if start is None or callable(start) else None,
+            initializer=start,
+        )
+        part._set_save_slice_info(SaveSliceInfo(name, whole.as_list(), offset, length))
+        parts.append(part)
+    made = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)
+    store.partitioned[name] = made
+    return made
+
+
+def _shared_parts(
+    found: PartitionedVariable, shape: Any, dtype: Any, partitioner: Any
+) -> PartitionedVariable:
+    """A partitioned variable that is there, if it is what is asked for."""
+    wrong = f"Trying to reuse partitioned variable {found.name}, but specified"
+    wanted = as_shape(shape)
+    if not wanted.is_compatible_with(found.shape):
+        raise ValueError(f"{wrong} shape {wanted} and found shape {found.shape}.")
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(found.dtype):
+        raise ValueError(
+            f"{wrong} dtype {dtypes.as_dtype(dtype).name} and found dtype {dtypes.as_dtype(found.dtype).name}."
+        )
+    if partitioner is not None:
+        asked = partition(partitioner, found.shape, found.dtype).counts
+        if asked != list(found._get_partitions()):
+            raise ValueError(f"{wrong} partitions {asked} and found partitions {found._get_partitions()}.")
+    return found
+
+
+def _slice_of(initializer: Any, offset: list[int], length: list[int], info: PartitionInfo, part: str) -> Any:
+    if initializer is None:
+        return None
+    if not callable(initializer):
+        with name_scope(f"{part}/PartitionedInitializer/"):
+            return apply("Slice", initializer, offset, length)
+    takes_info = initializers.takes_partition_info(initializer)
+    if isinstance(initializer, type) or not takes_info:
+        return initializer
+    return initializers.WithPartition(initializer, info)
+
+
+def _single(
+    name: str, shape: Any, dtype: Any, initializer: Any, regularizer: Any, reuse: Any, **options: Any
+) -> Variable:
+    store = store_of()
+    wanted = as_shape(shape)
+    if name in store.vars:
+        return _share(store.vars[name], name, wanted, dtype, reuse)
+    if reuse is True:
+        raise ValueError(
+            f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+            "reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    kind = dtypes.as_dtype(dtype).base_dtype if dtype is not None else None
+    asked = initializer is not None
+    if not asked:
+        initializer = initializers.default_for(kind or dtypes.float32, name)
+    value, kind = _initial_value(name, wanted, kind, initializer, asked)
+    made = create_variable(initial_value=value, name=name, dtype=kind, **options)
+    store.vars[name] = made
+    if regularizer is not None:
+        _regularize(made, name, regularizer)
+    return made
+
+
+def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> Variable:
+    if reuse is False:  # a custom getter that passes none takes what is there
+        where = found.op.source_line
+        raise ValueError(
+            f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+            f"VarScope? Originally defined at:\n\n  {where}\n"
+        )
+    if not wanted.is_compatible_with(found.shape):
+        raise ValueError(
+            f"Trying to share variable {name}, but specified shape {wanted} and found shape {found.shape}."
+        )
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(found.dtype.base_dtype):
+        raise ValueError(
+            f"Trying to share variable {name}, but specified dtype {dtypes.as_dtype(dtype).name} and found dtype "
+            f"{found.dtype.name}."
+        )
+    return found
+
+
+_NOT_AN_INITIALIZER = (
+    "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+    "provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined. The shape of "
+    "variable {} is {}."
+)
+
+
+def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any, asked: bool) -> tuple[Any, Any]:
+    """What `tf.Variable` gets: a value, or a function that makes one inside the variable's own scope."""
+    if not callable(initializer):
+        return initializer, None if isinstance(initializer, Tensor) else dtype
+    made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
+    if not shape.is_fully_defined():
+        if asked and shape.rank is None and not initializers.needs_arguments(made):
+            return made, None
+        if asked:
+            raise ValueError(_NOT_AN_INITIALIZER.format(name, shape))
+        raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}.")
+    if not initializers.takes_shape(made):
+        return made, dtype
+    kind = dtype or dtypes.float32
+    # A function of a user's own may take it without a default.
+    more = {"partition_info": None} if initializers.names_partition_info(made) else {}
+    return (lambda: made(shape.as_list(), dtype=kind, **more)), kind
+
+
+def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:
+    def loss() -> Any:
+        with name_scope(name + "/Regularizer/"):
+            return regularizer(variable)
+
+    with colocate_with(variable.op):
+        value = loss()
+    if value is not None:
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, value)

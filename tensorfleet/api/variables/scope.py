@@ -1,0 +1,425 @@
+"""`tf.variable_scope` and `tf.get_variable`: variables by name, shared on purpose and never by accident."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorfleet.api.variables.getter import Store, find_or_make, store_of
+from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
+from tensorfleet.base import dtypes
+from tensorfleet.base.arguments import function, like
+from tensorfleet.base.naming import export, publish
+from tensorfleet.base.properties import readonly
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, graph_of, name_scope
+
+
+class _ReuseMode(enum.Enum):
+    AUTO_REUSE = 1
+
+
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
+publish(AUTO_REUSE, "AUTO_REUSE")
+
+
+@export("VariableScope")
+class VariableScope:
+    """The defaults that `get_variable` uses, and the name it puts in front."""
+
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        name_scope: str = "",
+        dtype: Any = dtypes.float32,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self._reuse = reuse
+        self._name = name
+        self._initializer = initializer
+        self._regularizer = regularizer
+        self._caching_device = caching_device
+        self._partitioner = partitioner
+        self._custom_getter = custom_getter
+        self._name_scope = name_scope
+        self._dtype = dtype
+        self._use_resource = use_resource
+        self._constraint = constraint
+
+    name = readonly("_name", "The full name, without a slash at the end.")
+    original_name_scope = readonly(
+        "_name_scope", "The name scope that was opened with it, with a slash at the end."
+    )
+    reuse = readonly("_reuse", "False, True or `tf.AUTO_REUSE`.")
+    initializer = readonly("_initializer", "The default initializer.")
+    dtype = readonly("_dtype", "The default type.")
+    use_resource = readonly("_use_resource", "Whether resource variables are made.")
+    regularizer = readonly("_regularizer", "The default regularizer.")
+    caching_device = readonly("_caching_device", "Where reads are cached.")
+    partitioner = readonly("_partitioner", "The default partitioner.")
+    custom_getter = readonly("_custom_getter", "The getter called instead of the standard one.")
+    constraint = readonly("_constraint", "The default constraint.")
+
+    def reuse_variables(self) -> None:
+        """From now on `get_variable` in this scope only finds variables."""
+        self._reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Sets the default initializer."""
+        self._initializer = initializer
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Sets the default type."""
+        self._dtype = dtype
+
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Sets the form of variables."""
+        self._use_resource = use_resource
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Sets the default regularizer."""
+        self._regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Sets where reads are cached."""
+        self._caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Sets the default partitioner."""
+        self._partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """Sets the getter called instead of the standard one."""
+        self._custom_getter = custom_getter
+
+    def get_collection(self, name: Any) -> list:
+        """The items of a collection whose names are in this scope."""
+        prefix = self._name + "/" if self._name else self._name
+        return get_default_graph().get_collection(name, prefix)
+
+    def trainable_variables(self) -> list:
+        """The trainable variables in this scope."""
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list:
+        """The global variables in this scope."""
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self) -> list:
+        """The local variables in this scope."""
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+    def get_variable(
+        self,
+        var_store: Any,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        custom_getter: Any = None,
+        constraint: Any = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+    ) -> Any:
+        """Finds or makes a variable, with this scope's defaults for what is not given."""
+        constant = initializer is not None and not callable(initializer)
+        if constant:
+            _check_types(initializer, dtype)
+        arguments = dict(
+            name=f"{self._name}/{name}" if self._name else name,
+            shape=shape,
+            dtype=dtype if dtype is not None or (constant and dtype is None) else self._dtype,
+            initializer=self._initializer if initializer is None else initializer,
+            regularizer=self._regularizer if regularizer is None else regularizer,
+            reuse=self._reuse if reuse is None else reuse,
+            trainable=trainable,
+            collections=collections,
+            caching_device=self._caching_device if caching_device is None else caching_device,
+            partitioner=self._partitioner if partitioner is None else partitioner,
+            validate_shape=validate_shape,
+            use_resource=self._use_resource if use_resource is None else use_resource,
+            constraint=self._constraint if constraint is None else constraint,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
+        getter = self._custom_getter if custom_getter is None else custom_getter
+        with name_scope(None), control_dependencies(None):
+            if getter is not None:
+                if not callable(getter):
+                    raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
+                if trainable is None:  # a custom getter is told which it is
+                    arguments["trainable"] = synchronization != VariableSynchronization.ON_READ
+                return getter(getter=find_or_make, **arguments)
+            return find_or_make(**arguments)
+
+
+def _check_types(initializer: Any, dtype: Any) -> None:
+    given = getattr(initializer, "dtype", None)
+    if None in (dtype, given):
+        return
+    if dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype:
+        raise ValueError(f"Initializer type '{given}' and explicit dtype '{dtype}' don't match.")
+
+
+@export("get_variable_scope")
+def get_variable_scope() -> VariableScope:
+    """The variable scope we are in."""
+    return _current(store_of())
+
+
+def _current(store: Store) -> VariableScope:
+    if store.root is None:
+        store.root = VariableScope(False)
+    return getattr(store.current, "scope", store.root)
+
+
+@export("get_variable")
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
+    """The variable of that name in the current scope: made, or found where the scope says reuse."""
+    return get_variable_scope().get_variable(None, **locals())
+
+
+def _local(given: dict[str, Any]) -> Any:
+    collections = [*(given["collections"] or []), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(**{**given, "trainable": False, "collections": collections})
+
+
+get_local_variable = function(
+    like(get_variable, trainable=False),
+    "get_local_variable",
+    _local,
+    "Like `tf.get_variable`, for a variable that is local to the task and never saved.",
+)
+publish(get_local_variable, "get_local_variable")
+
+
+@export("variable_scope")
+class variable_scope:
+    """`with tf.variable_scope("layer1"):` prefixes the variables made inside and sets their defaults."""
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: str | None = None,
+        values: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        if default_name is None and name_or_scope is None:
+            raise TypeError("If default_name is None then name_or_scope is required")
+        if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
+            raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
+        if reuse not in (None, False, True, AUTO_REUSE):
+            raise ValueError("The reuse parameter must be True or False or None.")
+        self._given = name_or_scope
+        self._default_name = default_name
+        self._values = values or []
+        self._settings = dict(
+            initializer=initializer,
+            regularizer=regularizer,
+            caching_device=caching_device,
+            partitioner=partitioner,
+            dtype=dtype,
+            use_resource=use_resource,
+            constraint=constraint,
+        )
+        self._getter = custom_getter
+        self._reuse = False if reuse is False else reuse
+        self._auxiliary = auxiliary_name_scope
+        self._exits: list = []
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(
+                f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+            )
+
+    def __enter__(self) -> VariableScope:
+        entered = _entered_scope(self)
+        scope = entered.__enter__()
+        self._exits.append((entered, scope))
+        return scope
+
+    def __exit__(self, *error: Any) -> None:
+        entered, scope = self._exits[-1]
+        if get_variable_scope() is not scope:
+            raise RuntimeError("Improper nesting of variable_scope.")
+        self._exits.pop()
+        entered.__exit__(*error)
+
+
+@contextmanager
+def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
+    graph = graph_of(asked._values) if asked._values else get_default_graph()
+    with graph.as_default():
+        store = store_of(graph)
+        old = _current(store)
+        scope_object = asked._given if isinstance(asked._given, VariableScope) else None
+        if scope_object is not None:
+            full, short = scope_object.name, scope_object.name.rsplit("/", 1)[-1]
+        elif asked._given is not None:
+            short = str(asked._given)
+            full = f"{old.name}/{short}" if old.name else short
+        else:
+            short = _unique(store, old, asked._default_name or "")
+            full = f"{old.name}/{short}" if old.name else short
+            if asked._reuse:
+                raise ValueError("reuse=True cannot be used without a name_or_scope")
+        with _names(graph, asked, short, scope_object) as names:
+            new = _derived(asked, old, scope_object, full, names)
+            if scope_object is None:
+                store.open_scope(full)
+                counts = None
+            else:
+                counts = dict(store.scopes)
+                store.close_subscopes(full)
+            store.current.scope = new
+            try:
+                yield new
+            finally:
+                store.current.scope = old
+                store.close_subscopes(full)
+                if counts is not None:
+                    store.scopes = counts
+
+
+@contextmanager
+def _names(graph: Graph, asked: variable_scope, short: str, scope_object: Any) -> Iterator[str]:
+    """The name scope that goes with a variable scope."""
+    if not asked._auxiliary and scope_object is not None:
+        yield scope_object.original_name_scope
+    elif not asked._auxiliary:
+        current = graph.get_name_scope()
+        yield current + "/" if current else ""
+    elif not short:
+        yield ""
+    elif scope_object is None and asked._given is None:
+        with graph.name_scope(asked._default_name) as names:
+            yield names
+    else:
+        with graph.name_scope(short.rstrip("/")) as names:
+            yield scope_object.original_name_scope if scope_object is not None else names
+
+
+def _derived(
+    asked: variable_scope, old: VariableScope, scope_object: Any, full: str, names: str
+) -> VariableScope:
+    base = scope_object if scope_object is not None else old
+    reuse = asked._reuse or base.reuse
+    new = VariableScope(reuse, full, name_scope=names)
+    for key in (
+        "initializer",
+        "regularizer",
+        "caching_device",
+        "partitioner",
+        "dtype",
+        "use_resource",
+        "constraint",
+    ):
+        given = asked._settings[key]
+        setattr(new, "_" + key, getattr(base, key) if given is None else given)
+    outer = base.custom_getter
+    new._custom_getter = outer
+    if asked._getter is not None:
+        new._custom_getter = _chained(asked._getter, outer)
+    return new
+
+
+def _chained(inner: Callable, outer: Callable | None) -> Callable:
+    """A custom getter that sees the outer scope's getter as the one to call."""
+    if outer is None:
+        return inner
+
+    def chain(getter: Callable, *args: Any, **kwargs: Any) -> Any:
+        return inner(functools.partial(outer, getter), *args, **kwargs)
+
+    return chain
+
+
+@export("python.ops.variable_scope._pure_variable_scope")
+@contextmanager
+def pure_variable_scope(
+    name_or_scope: Any, default_name: str | None = None, old_name_scope: str | None = None, **settings: Any
+) -> Iterator[VariableScope]:
+    """A variable scope without a name scope: for that, its own name stands."""
+    around = get_variable_scope().name
+    with variable_scope(name_or_scope, default_name, auxiliary_name_scope=False, **settings) as scope:
+        if not isinstance(name_or_scope, VariableScope):
+            scope._name_scope = old_name_scope or scope.name.removeprefix(around + "/")
+        yield scope
+
+
+def _unique(store: Store, scope: VariableScope, prefix: str) -> str:
+    name = f"{scope.name}/{prefix}" if scope.name else prefix
+    if not store.scopes.get(name):
+        return prefix
+    i = 1
+    while store.scopes.get(f"{name}_{i}"):
+        i += 1
+    return f"{prefix}_{i}"
+
+
+@export("variable_op_scope")
+@contextmanager
+def variable_op_scope(
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> Iterator[VariableScope]:
+    """The old argument order of `tf.variable_scope`."""
+    with variable_scope(**locals()) as scope:
+        yield scope
+
+
+@export("no_regularizer")
+def no_regularizer(_: Any) -> None:
+    """A regularizer that adds nothing."""

@@ -1,0 +1,322 @@
+"""`tf.gfile`: files and directories, with TensorFlow's errors. Local paths; `file://` is taken off."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tensorfleet.base import errors
+from tensorfleet.base.naming import export, publish
+from tensorfleet.base.platform.compat import as_bytes, as_text
+
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+_BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.EEXIST: errors.AlreadyExistsError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.ENOTEMPTY: errors.FailedPreconditionError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+}
+
+
+def local_path(name: Any) -> str:
+    """A path as the operating system takes it; UnimplementedError for a remote file system."""
+    path = as_text(os.fspath(name))
+    scheme, colon, rest = path.partition("://")
+    if not colon:
+        return path
+    if scheme == "file":
+        return rest
+    raise errors.UnimplementedError(
+        None,
+        None,
+        f"File system scheme '{scheme}' not implemented (file: '{path}'). Copy it to a local or mounted path.",
+    )
+
+
+@contextmanager
+def _errors_about(path: str) -> Iterator[None]:
+    """What the operating system refuses, as the error TensorFlow raises for it."""
+    try:
+        yield
+    except OSError as e:
+        kind = _BY_ERRNO.get(e.errno, errors.UnknownError)
+        raise kind(None, None, f"{path}; {e.strerror or e}") from None
+
+
+class GFile:
+    """A file, opened when it is first read or written. Text as str; with "b" in its mode, bytes.
+
+    Sizes and positions count bytes. One that is open for both reads from its start what was written and
+    flushed; "r+" and "w+" replace what there was at their first write, "a+" appends.
+    """
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        self._name = name
+        self._mode = mode
+        self._binary = "b" in mode
+        self._plain = mode.replace("b", "")
+        if self._plain not in _MODES:
+            raise errors.InvalidArgumentError(
+                None, None, "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'"
+            )
+        self._reads = self._plain in ("r", "r+", "w+", "a+")
+        self._writes = self._plain != "r"
+        self._reader: Any = None
+        self._writer: Any = None
+
+    @property
+    def name(self) -> Any:
+        """The path it was made with."""
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        """The mode it was made with."""
+        return self._mode
+
+    def _reading(self) -> Any:
+        if not self._reads:
+            raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
+        if self._reader is None:
+            self._reader = self._open("rb")
+        return self._reader
+
+    def _writing(self) -> Any:
+        if not self._writes:
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if self._writer is None:
+            self._writer = self._open("ab" if self._plain[0] == "a" else "wb")
+        return self._writer
+
+    def _open(self, mode: str) -> Any:
+        path = local_path(self._name)
+        with _errors_about(path):
+            return open(path, mode)
+
+    def _given(self, data: bytes) -> Any:
+        return data if self._binary else as_text(data)
+
+    def size(self) -> int:
+        """The size on disk, in bytes."""
+        return stat(self._name).length
+
+    def write(self, file_content: Any) -> None:
+        """Appends text or bytes."""
+        file = self._writing()
+        with _errors_about(str(self._name)):
+            file.write(as_bytes(file_content))
+
+    def read(self, n: int = -1) -> Any:
+        """The next `n` bytes, or all that is left."""
+        file = self._reading()
+        with _errors_about(str(self._name)):
+            return self._given(file.read(n))
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Moves to `offset` from the start (`whence` 0), from here (1) or from the end (2)."""
+        if offset is None and position is None:
+            raise TypeError("seek(): offset argument required")
+        if offset is not None and position is not None:
+            raise TypeError("seek(): offset and position may not be set simultaneously.")
+        if whence not in (0, 1, 2):
+            raise errors.InvalidArgumentError(
+                None, None, f"Invalid whence argument: {whence}. Use 0, 1 or 2."
+            )
+        file = self._reading()
+        try:
+            file.seek(offset if offset is not None else position, whence)
+        except (OSError, ValueError) as e:
+            raise errors.InvalidArgumentError(None, None, f"Cannot seek in {self._name}: {e}") from None
+
+    def readline(self) -> Any:
+        """The next line with its end, or nothing at the end of the file."""
+        return self._given(self._reading().readline())
+
+    def readlines(self) -> list:
+        """The lines that are left."""
+        return [self._given(line) for line in self._reading().readlines()]
+
+    def tell(self) -> int:
+        """The position, in bytes."""
+        return (self._reading() if self._reads else self._writing()).tell()
+
+    def seekable(self) -> bool:
+        """Always true."""
+        return True
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.close()
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration()
+        return line
+
+    def next(self) -> Any:
+        """The next line; StopIteration at the end."""
+        return self.__next__()
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        if self._writer is not None:
+            with _errors_about(str(self._name)):
+                self._writer.flush()
+
+    def close(self) -> None:
+        """Closes the file; using it again opens it again."""
+        opened = (self._reader, self._writer)
+        self._reader = self._writer = None
+        for file in opened:
+            if file is not None:
+                with _errors_about(str(self._name)):
+                    file.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_writer"):
+            self.close()
+
+
+publish(GFile, "gfile.GFile", "gfile.Open", "gfile.FastGFile", "io.gfile.GFile")
+publish(
+    GFile,
+    *(f"python.platform.gfile.{n}" for n in ("GFile", "Open", "FastGFile")),
+    "python.lib.io.file_io.FileIO",
+)
+
+
+class FileStatistics(NamedTuple):
+    """What is known of a file without opening it."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+@export("io.gfile.exists")
+def exists(path: Any) -> bool:
+    """Whether there is a file or directory of that name."""
+    return os.path.exists(local_path(path))
+
+
+@export("io.gfile.isdir")
+def isdir(path: Any) -> bool:
+    """Whether it is a directory."""
+    return os.path.isdir(local_path(path))
+
+
+@export("io.gfile.mkdir")
+def mkdir(path: Any) -> None:
+    """Makes a directory, whose parent must exist."""
+    path = local_path(path)
+    if not os.path.isdir(path):
+        with _errors_about(path):
+            os.mkdir(path)
+
+
+@export("io.gfile.makedirs")
+def makedirs(path: Any) -> None:
+    """Makes a directory and those above it; one that exists is fine."""
+    path = local_path(path)
+    with _errors_about(path):
+        os.makedirs(path, exist_ok=True)
+
+
+@export("io.gfile.remove")
+def remove(path: Any) -> None:
+    """Deletes a file."""
+    path = local_path(path)
+    with _errors_about(path):
+        os.remove(path)
+
+
+@export("io.gfile.rmtree")
+def rmtree(path: Any) -> None:
+    """Deletes a directory and everything in it."""
+    import shutil
+
+    path = local_path(path)
+    if not os.path.lexists(path):
+        raise errors.NotFoundError(None, None, f"{path} not found")
+    with _errors_about(path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+
+
+@export("io.gfile.copy")
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copies a file."""
+    import shutil
+
+    source, target = local_path(src), local_path(dst)
+    if not overwrite and os.path.exists(target):
+        raise errors.AlreadyExistsError(None, None, f"file already exists: {target}")
+    with _errors_about(source):
+        shutil.copyfile(source, target)
+
+
+@export("io.gfile.rename")
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Renames or moves a file or directory."""
+    source, target = local_path(src), local_path(dst)
+    if not overwrite and os.path.exists(target):
+        raise errors.AlreadyExistsError(None, None, f"file already exists: {target}")
+    with _errors_about(source):
+        os.replace(source, target)
+
+
+@export("io.gfile.listdir")
+def listdir(path: Any) -> list[str]:
+    """The names in a directory, in no order."""
+    path = local_path(path)
+    if not os.path.isdir(path):
+        raise errors.NotFoundError(None, None, f"Could not find directory {path}")
+    with _errors_about(path):
+        return os.listdir(path)
+
+
+@export("io.gfile.glob")
+def glob(pattern: Any) -> list[str]:
+    """The paths that match a pattern, or any of several."""
+    import glob as globbing
+
+    patterns = [pattern] if isinstance(pattern, (str, bytes)) or hasattr(pattern, "__fspath__") else pattern
+    return [path for p in patterns for path in sorted(globbing.glob(local_path(p)))]
+
+
+@export("io.gfile.stat")
+def stat(path: Any) -> FileStatistics:
+    """Size, time of change, and whether it is a directory."""
+    path = local_path(path)
+    with _errors_about(path):
+        found = os.stat(path)
+    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+
+
+@export("io.gfile.walk")
+def walk(top: Any, topdown: bool = True, onerror: Callable | None = None) -> Iterator:
+    """(directory, its directories, its files) for `top` and everything below it."""
+
+    def report(e: OSError) -> None:
+        if onerror is not None:
+            onerror(errors.NotFoundError(None, None, f"Could not find directory {e.filename}"))
+
+    yield from os.walk(local_path(top), topdown, report)

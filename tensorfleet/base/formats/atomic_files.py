@@ -1,0 +1,132 @@
+"""Files that are there as a whole or not at all, also after a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tensorfleet.base import logging
+from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.platform.exit_threads import beside, started
+
+_LONGEST = 600.0  # seconds to wait for a disk
+_LARGE = 1 << 20  # bytes that take a while to free
+
+
+@contextlib.contextmanager
+def whole_file(path: str) -> Iterator[Any]:
+    """A file to write in; at the end it becomes `path`. Where it takes the place of another, its bytes are on disk first."""
+    temporary = f"{path}.tempstate{uuid.uuid4().hex}"
+    with file_errors(path):
+        try:
+            with open(temporary, "wb") as f:
+                yield f
+                f.flush()
+                if replaces := os.path.exists(path):
+                    os.fsync(f.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(temporary)
+            raise
+        if replaces:
+            sync_folder(path)
+
+
+def sync_file(path: str) -> None:
+    """Sees that the bytes of a file are on disk, whoever wrote them."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def sync_folder(path: str) -> None:
+    """Sees that the names in the directory of `path` are on disk, where that can be asked for."""
+    with contextlib.suppress(OSError):  # some file systems cannot
+        sync_file(os.path.dirname(path) or ".")
+
+
+class _Behind:
+    """Files that are being put on disk while the program goes on, those of one call at a time."""
+
+    def __init__(self) -> None:
+        self._busy: threading.Thread | None = None
+        self._turn = threading.Lock()
+
+    def start(self, paths: Sequence[str]) -> None:
+        with self._turn:
+            self._join()
+            self._busy = threading.Thread(target=_sync_all, args=(paths,), name="to_disk", daemon=True)
+            if not started(self._busy):
+                self._busy = None
+                _sync_all(paths)
+
+    def finish(self) -> None:
+        with self._turn:
+            self._join()
+
+    def _join(self) -> None:
+        if self._busy is not None:
+            self._busy.join(_LONGEST)
+            if self._busy.is_alive():
+                logging.error("The disk has not taken the last checkpoint in %d seconds; going on.", _LONGEST)
+            self._busy = None
+
+
+_behind = _Behind()
+os.register_at_fork(after_in_child=_behind.__init__)  # type: ignore[misc]
+
+
+def sync_behind(paths: Sequence[str]) -> None:
+    """Has files put on disk while the program goes on. Those of an earlier call are waited for."""
+    if paths:
+        _behind.start(paths)
+
+
+def wait_for_disk() -> None:
+    """Waits until the files given to `sync_behind` are on disk."""
+    _behind.finish()
+
+
+def sync_now(paths: Sequence[str]) -> None:
+    """Puts files, and the names they have, on disk."""
+    for path in paths:
+        sync_file(path)
+    for folder in {os.path.dirname(path) for path in paths}:
+        sync_folder(os.path.join(folder, "."))
+
+
+def _sync_all(paths: Sequence[str]) -> None:
+    try:
+        sync_now([path for path in paths if os.path.exists(path)])
+    except FileNotFoundError:
+        pass  # deleted meanwhile: nobody needs it on disk
+    except OSError as e:
+        logging.error(
+            "A checkpoint may be lost if this machine loses its power: %s: %s. The one before it is on disk; look at "
+            "the disk, then save again.",
+            paths[0],
+            e.strerror,
+        )
+
+
+def remove_files(paths: Sequence[str]) -> None:
+    """Deletes files; the room of those that were large is given back while the program goes on."""
+    freed = []
+    for path in paths:
+        if os.path.getsize(path) >= _LARGE:
+            freed.append(os.open(path, os.O_RDONLY))  # the bytes stay while somebody has them open
+        os.remove(path)
+    if freed:
+        beside(_close_all, (freed,), "free_disk")
+
+
+def _close_all(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)

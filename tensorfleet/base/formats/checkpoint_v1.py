@@ -1,0 +1,106 @@
+"""Checkpoints in TensorFlow's first format (V1): one sorted table, or several that hold parts, with tensors as messages.
+
+The empty key says which tensors there are and how they were cut; each part is under a key of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from glob import escape, glob
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import dtypes, errors
+from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import local_path
+from tensorfleet.base.formats.checkpoint_reader import BundleReader, unreadable
+from tensorfleet.base.formats.checkpoint_writer import index_file, shape_of
+from tensorfleet.base.formats.table import read_table
+from tensorfleet.base.formats.tensor_slices import TensorSlice
+
+# The field of a TensorProto that holds elements of a type; all others are in int_val.
+_FIELDS = {"float32": "float_val", "float64": "double_val", "int64": "int64_val", "bool": "bool_val"}
+_FIELDS |= {"string": "string_val", "complex64": "scomplex_val", "complex128": "dcomplex_val"}
+_FIELDS |= {"float16": "half_val", "bfloat16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val"}
+
+
+class OldReader(BundleReader):
+    """The tensors of a checkpoint of the older format: a file, or files for which `prefix` is a pattern."""
+
+    def __init__(self, prefix: Any) -> None:
+        from tensorfleet.base.protos import BundleEntryProto, SavedTensorSlices
+
+        self.prefix = local_path(prefix)
+        self.shards = 0
+        self.entries: dict[bytes, Any] = {}
+        self._parts: dict[bytes, bytes] = {}
+        for path in old_files(self.prefix):
+            with file_errors(path), open(path, "rb") as f:
+                content = f.read()
+            with unreadable(path):
+                table = read_table(content)
+                meta = SavedTensorSlices.FromString(table.pop(b"")).meta
+                if not all(key.startswith(b"\0") for key in table):
+                    raise ValueError("it holds no slices of tensors")
+            for tensor in meta.tensor:
+                new = BundleEntryProto(dtype=tensor.type, shape=tensor.shape, slices=tensor.slice)
+                known = self.entries.setdefault(tensor.name.encode(), new)
+                if known is not new:
+                    known.slices.extend(tensor.slice)
+            self._parts.update(table)
+            self.shards += 1
+        self.entries = dict(sorted(self.entries.items()))
+
+    def read(self, name: str, part: TensorSlice | None = None) -> np.ndarray:
+        """A tensor, or a part of it, however it was cut when it was saved."""
+        entry = self.entry(name)
+        if shape_of(entry) or not entry.slices:
+            return super().read(name, part)
+        found = self._part(name, TensorSlice.from_proto(entry.slices[0]), entry)
+        if found is None:
+            raise errors.DataLossError(None, None, f"The value of {name} is missing from {self.prefix}")
+        return found
+
+    def _part(self, name: str, part: TensorSlice, entry: Any) -> np.ndarray | None:
+        from tensorfleet.base.protos import SavedTensorSlices
+
+        stored = self._parts.get(part.key(name))
+        if stored is None:
+            return None
+        with unreadable(self.prefix):
+            proto = SavedTensorSlices.FromString(stored).data.data
+        dtype, shape = dtypes.as_dtype(entry.dtype), part.shape(shape_of(entry))
+        array = _elements(proto, dtype)
+        if array.size != int(np.prod(shape, dtype=np.int64)):
+            text = f"{array.size} elements of {name} in {self.prefix}, where its shape is {list(shape)}"
+            raise errors.DataLossError(None, None, text)
+        return array.reshape(shape)
+
+
+def _elements(proto: Any, dtype: Any) -> np.ndarray:
+    values = getattr(proto, _FIELDS.get(dtype.name, "int_val"))
+    if dtype.name == "string":
+        array = np.empty(len(values), object)
+        array[:] = list(values)
+        return array
+    if dtype.name in ("float16", "bfloat16"):
+        return np.array(values, np.uint16).view(dtype.np_dtype)
+    if dtype.name.startswith("complex"):
+        return np.array(values, dtype.real_dtype.np_dtype).view(dtype.np_dtype)
+    return np.array(values, dtype.np_dtype)
+
+
+def old_files(prefix: str) -> list[str]:
+    """The files of a checkpoint of the older format."""
+    if os.path.isfile(prefix):
+        return [prefix]
+    return sorted(glob(prefix)) or sorted(glob(escape(prefix) + "-?????-of-?????"))
+
+
+def open_checkpoint(prefix: Any) -> BundleReader:
+    """A reader of a checkpoint, of whichever format it is; NotFoundError when there is none."""
+    path = local_path(prefix)
+    if not os.path.isfile(index_file(path)) and old_files(path):
+        return OldReader(path)
+    return BundleReader(path)

@@ -1,0 +1,162 @@
+"""`tf.logging`: Python's logging, under the name and in the format that scripts expect."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.base.naming import export, publish
+
+if TYPE_CHECKING:
+    import logging
+
+DEBUG, INFO, WARN, ERROR, FATAL = 10, 20, 30, 40, 50
+for _name in ("DEBUG", "INFO", "WARN", "ERROR", "FATAL"):
+    publish(globals()[_name], f"logging.{_name}")
+
+# The logger has TensorFlow's name: scripts quiet it with logging.getLogger("tensorflow").
+_NAME = "tensorflow"
+_lock = threading.Lock()
+_logger: logging.Logger | None = None
+_counts: Counter = Counter()
+
+
+@export("get_logger")
+def get_logger() -> logging.Logger:
+    """The Python logger behind `tf.logging`."""
+    import logging
+
+    global _logger
+    with _lock:
+        if _logger is None:
+            _logger = logging.getLogger(_NAME)
+            if not logging.getLogger().handlers and not _logger.handlers:
+                handler = logging.StreamHandler(sys.stderr)
+                handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+                handler.addFilter(_shown_once)
+                _logger.addHandler(handler)
+    return _logger
+
+
+def _shown_once(record: logging.LogRecord) -> bool:
+    """Marks a record as shown: absl's handler, which `tf.app.run` puts behind all loggers, then leaves it out."""
+    vars(record)["shown_by_tensorflow"] = True
+    absl = sys.modules.get("absl.logging")
+    handler = absl and absl.get_absl_handler()
+    if handler and _is_new not in handler.filters:
+        handler.addFilter(_is_new)
+    return True
+
+
+def _is_new(record: logging.LogRecord) -> bool:
+    return "shown_by_tensorflow" not in vars(record)
+
+
+@export("logging.log")
+def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at a level."""
+    get_logger().log(level, msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.debug")
+def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level DEBUG."""
+    get_logger().debug(msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.info")
+def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level INFO; shown after `set_verbosity(tf.logging.INFO)`."""
+    get_logger().info(msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.warning")
+def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level WARN."""
+    get_logger().warning(msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.warn")
+def warn(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level WARN."""
+    get_logger().warning(msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.error")
+def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level ERROR."""
+    get_logger().error(msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.fatal")
+def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level FATAL; the program goes on."""
+    get_logger().critical(msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.vlog")
+def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at a numeric level."""
+    get_logger().log(level, msg, *args, **_from_caller(kwargs))
+
+
+@export("logging.TaskLevelStatusMessage")
+def task_level_status_message(msg: Any) -> None:
+    """Logs at level ERROR."""
+    get_logger().error(msg, stacklevel=2)
+
+
+@export("logging.log_every_n")
+def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Logs the first and then every n-th time that this line of the program is reached."""
+    if _count() % n == 0:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+@export("logging.log_first_n")
+def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Logs the first n times that this line of the program is reached."""
+    if _count() < n:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+@export("logging.log_if")
+def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+    """Logs when `condition` holds."""
+    if condition:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+@export("logging.flush")
+def flush() -> None:
+    """Writes out what handlers still hold."""
+    for handler in get_logger().handlers:
+        handler.flush()
+
+
+@export("logging.get_verbosity")
+def get_verbosity() -> int:
+    """The lowest level that is shown."""
+    return get_logger().getEffectiveLevel()
+
+
+@export("logging.set_verbosity")
+def set_verbosity(v: int | str) -> None:
+    """Shows messages of level `v` (such as `tf.logging.INFO`) and above."""
+    get_logger().setLevel(v)
+
+
+def _from_caller(kwargs: dict) -> dict:
+    """The line shown is the one that called us."""
+    return {**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1}
+
+
+def _count() -> int:
+    """How often the line that called our caller was reached before."""
+    frame = sys._getframe(2)
+    key = (frame.f_code.co_filename, frame.f_lineno)
+    with _lock:
+        _counts[key] += 1
+        return _counts[key] - 1

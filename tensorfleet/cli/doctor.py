@@ -1,0 +1,188 @@
+"""`tensorfleet doctor`: what this machine has, a verdict per line."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import socket
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_MEGABYTE = 1 << 20
+_BYTES = 64 * _MEGABYTE
+_TRIPS = 500
+_NEEDED = ("jax", "numpy", "protobuf", "absl-py", "google-crc32c")
+
+
+class Finding(NamedTuple):
+    """One line of the report."""
+
+    what: str
+    found: str
+    verdict: str  # "ok", "warning" or "bad"
+    advice: str = ""
+
+
+def examine() -> int:
+    """Prints every finding; 1 when something would keep scripts from running."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False, soft_wrap=True)
+    colours = {"ok": "green", "warning": "yellow", "bad": "red"}
+    worst = 0
+    for check in (_python, _packages, _devices, _memory, _ports, _token, _clock, _loopback, _tensorflow):
+        for finding in _guarded(check):
+            colour = colours[finding.verdict]
+            advice = f"  {finding.advice}" if finding.advice else ""
+            console.print(
+                f"[{colour}]{finding.verdict:>7}[/]  {finding.what:<12} {escape(finding.found)}{escape(advice)}"
+            )
+            worst = max(worst, int(finding.verdict == "bad"))
+    return worst
+
+
+def _guarded(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except Exception as error:
+        yield Finding(check.__name__.strip("_"), f"{type(error).__name__}: {error}", "bad")
+
+
+def _python() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= (3, 11)
+    yield Finding(
+        "Python", f"{version} ({sys.executable})", "ok" if good else "bad", "" if good else "needs 3.11"
+    )
+
+
+def _packages() -> Iterator[Finding]:
+    for name in _NEEDED:
+        try:
+            yield Finding(name, importlib.metadata.version(name), "ok")
+        except importlib.metadata.PackageNotFoundError:
+            yield Finding(name, "not installed", "bad", f"pip install {name}")
+
+
+def _devices() -> Iterator[Finding]:
+    from tensorfleet.kernels.parallel_for import core_count
+    from tensorfleet.runtime.devices import load_jax
+
+    start = time.perf_counter()
+    jax, _ = load_jax()
+    found = ", ".join(str(device) for device in jax.devices())
+    yield Finding("devices", f"{found} (JAX ready in {time.perf_counter() - start:.1f} s)", "ok")
+    if os.path.exists("/dev/nvidiactl") and not any(d.platform == "gpu" for d in jax.devices()):
+        yield Finding("GPU", "there is one, but JAX does not see it", "warning", 'pip install "jax[cuda12]"')
+    cores = core_count()
+    few = cores < 4
+    yield Finding(
+        "cores", str(cores), "warning" if few else "ok", "more than 2 workers here gain little" * few
+    )
+
+
+def _memory() -> Iterator[Finding]:
+    try:
+        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    except OSError:
+        return
+    free = int(lines["MemAvailable"].split()[0]) / 2**20
+    yield Finding("memory", f"{free:.1f} GB free", "ok" if free > 1 else "warning")
+
+
+def _ports() -> Iterator[Finding]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield Finding("ports", f"can listen on loopback (port {listener.getsockname()[1]})", "ok")
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", 2222))
+            yield Finding("port 2222", "free, for scripts that name it", "ok")
+        except OSError as error:
+            yield Finding("port 2222", str(error.strerror), "warning", "scripts that name it will not start")
+    address = socket.gethostbyname("localhost")
+    good = address.startswith("127.")
+    yield Finding("localhost", address, "ok" if good else "warning", "" if good else "see /etc/hosts")
+
+
+def _token() -> Iterator[Finding]:
+    if os.environ.get("TENSORFLEET_TOKEN"):
+        yield Finding("token", "from TENSORFLEET_TOKEN", "ok")
+        return
+    given = os.environ.get("TENSORFLEET_TOKEN_FILE")
+    if given is None:
+        yield Finding("token", "made for each run", "ok")
+        return
+    if not Path(given).is_file():
+        yield Finding("token", f"{given} is not there", "bad", "TENSORFLEET_TOKEN_FILE names it")
+        return
+    open_to_others = Path(given).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    verdict, advice = ("bad", f"chmod 600 {given}") if open_to_others else ("ok", "")
+    yield Finding("token", given + " is readable by others" * bool(open_to_others), verdict, advice)
+
+
+def _clock() -> Iterator[Finding]:
+    year = time.gmtime().tm_year
+    now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    resolution = time.get_clock_info("monotonic").resolution
+    good = 2024 <= year < 2100 and resolution < 1e-3
+    yield Finding(
+        "clock", now, "ok" if good else "warning", "" if good else "set it: event files carry the time"
+    )
+
+
+def _loopback() -> Iterator[Finding]:
+    rate, trip = _measure()
+    yield Finding("bandwidth", f"{rate / 2**30:.1f} GB/s over loopback", "ok" if rate > 2**28 else "warning")
+    good = trip < 1e-3
+    advice = "" if good else "the machine is busy"
+    yield Finding("round trip", f"{trip * 1e6:.0f} µs over loopback", "ok" if good else "warning", advice)
+
+
+def _measure() -> tuple[float, float]:
+    """Bytes per second, and seconds from a byte to its answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        echo = threading.Thread(target=_answer, args=(server,), daemon=True)
+        echo.start()
+        with socket.create_connection(server.getsockname(), timeout=30) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            start = time.perf_counter()
+            for _ in range(_TRIPS):
+                connection.sendall(b"x")
+                connection.recv(1)
+            trip = (time.perf_counter() - start) / _TRIPS
+            block = bytes(_MEGABYTE)
+            start = time.perf_counter()
+            for _ in range(_BYTES // _MEGABYTE):
+                connection.sendall(block)
+            connection.recv(1)
+            rate = _BYTES / (time.perf_counter() - start)
+        echo.join(5)
+    return rate, trip
+
+
+def _answer(server: socket.socket) -> None:
+    with contextlib.closing(server.accept()[0]) as connection:
+        for _ in range(_TRIPS):
+            connection.sendall(connection.recv(1))
+        buffer, left = bytearray(_MEGABYTE), _BYTES
+        while left > 0:
+            left -= connection.recv_into(buffer)
+        connection.sendall(b"x")
+
+
+def _tensorflow() -> Iterator[Finding]:
+    try:
+        version = importlib.metadata.version("tensorflow")
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding("tensorflow", "not installed, and not needed", "ok")
+    else:
+        yield Finding("tensorflow", f"{version} is installed; runs use it with --no-alias only", "ok")

@@ -1,0 +1,240 @@
+"""A run from start to end: starts the tasks, passes their output on, does what the policy says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tensorfleet.base.run_status import ALONE, STATUS
+from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
+from tensorfleet.cli.output import Output, Progress, log_path
+from tensorfleet.cli.plan import MADE, STAYS, Task
+from tensorfleet.cli.policy import Failure, Policy, Send, Start
+from tensorfleet.cli.process import Guardian, Running
+from tensorfleet.cli.registry import Entry
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_REDRAW = 0.5
+_UNREAD = 10_000  # lines that may wait to be printed before their tasks have to wait
+_BROKEN_PIPE = 128 + signal.SIGPIPE
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
+    with contextlib.ExitStack() as open_sockets:
+        found = []
+        for _ in range(count):
+            listener = open_sockets.enter_context(socket.socket())
+            listener.bind(("127.0.0.1", 0))
+            found.append(listener.getsockname()[1])
+        return found
+
+
+class Run:
+    """One run of a script's tasks. `go()` returns the exit code."""
+
+    def __init__(
+        self,
+        tasks: list[Task],
+        name: str,
+        script: str,
+        log_dir: Path | None = None,
+        restarts: int = 0,
+        timeout: float | None = None,
+        keep_going: bool = False,
+        output: Any = None,
+        made: Path | None = None,  # where a task tells of a cluster that has more tasks than these
+    ) -> None:
+        self._made = made
+        self._restarts = restarts
+        self._statuses: dict[str, Path] = {}
+        if log_dir is not None:
+            here = [task.label for task in tasks if task.host is None]
+            self._statuses = {
+                label: log_path(log_dir, label).with_suffix(".status").absolute() for label in here
+            }
+        self._alone = (log_dir or Path()).absolute() / "alone.status"
+        self._tasks = {task.label: self._with_status(task) for task in tasks}
+        self._script = script
+        self._log_dir = log_dir
+        self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
+        self._room = threading.Semaphore(_UNREAD)
+        self._start_time = time.monotonic()
+        self._end_time = self._start_time + timeout if timeout else None
+        self._timeout = timeout
+        self._policy = Policy(keep_going=keep_going)
+        for task in tasks:
+            self._policy.add(task.label, task.serves, restarts)
+        self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
+        self._progress = Progress(self._start_time, self._statuses)
+        self._entry = Entry(name, script, log_dir)
+        self._running: dict[str, Running] = {}
+        self._failed: list[str] = []
+
+    def go(self) -> int:
+        """Starts everything and stays until everything has ended."""
+        guardian = Guardian()
+        try:
+            with self._signals():
+                for label in self._tasks:
+                    self._start(label, guardian)
+                while self._policy.exit_code is None:
+                    self._step(guardian)
+                self._print_the_rest()
+            self._output.close()
+        except BrokenPipeError:  # nobody reads us any more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _BROKEN_PIPE
+        finally:
+            for running in self._running.values():
+                running.send(signal.SIGKILL)
+            guardian.close()
+            self._entry.remove()
+            for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
+                with contextlib.suppress(OSError):  # there is no such folder, or it is not ours
+                    path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the exit code tells it too
+            self._explain()
+        return self._policy.exit_code
+
+    def _with_status(self, task: Task) -> Task:
+        """A task that tells where it is in a file."""
+        path = self._statuses.get(task.label)
+        told = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
+        if self._made:
+            told[MADE] = str(self._made)
+        if task.serves and self._restarts:
+            told[STAYS] = "1"
+        return replace(task, environment={**task.environment, **told})
+
+    def _print_the_rest(self) -> None:
+        """Lines that came while the last task ended."""
+        while not self._events.empty():
+            kind, *what = self._events.get_nowait()
+            if kind == "line":
+                self._output.line(what[0], what[1])
+
+    def _step(self, guardian: Guardian) -> None:
+        now = time.monotonic()
+        for action in self._due(now):
+            self._do(action, guardian)
+        self._output.status(self._progress.text(now, len(self._policy.running), len(self._tasks)))
+        deadlines = [t for t in (self._policy.deadline, self._end_time) if t is not None and t > now]
+        try:
+            event = self._events.get(timeout=min([_REDRAW, *(t - now for t in deadlines)]))
+        except queue.Empty:
+            return
+        for action in self._take(event):
+            self._do(action, guardian)
+
+    def _due(self, now: float) -> list[Start | Send]:
+        if self._end_time is not None and now >= self._end_time:
+            self._end_time = None
+            self._output.note(f"{self._timeout:g} s are over: stopping")
+            return self._policy.on_timeout(now)
+        return self._policy.on_time(now)
+
+    def _take(self, event: tuple) -> list[Start | Send]:
+        """What follows from a line, an exit or a signal."""
+        kind, *what = event
+        now = time.monotonic()
+        if kind == "line":
+            self._room.release()
+            self._progress.line(what[0], what[1], now)
+            self._output.line(what[0], what[1])
+            return []
+        if kind == "signal":
+            self._output.note(f"{signal.Signals(what[0]).name}: stopping")
+            return self._policy.on_signal(what[0], now)
+        label, code = what
+        running = self._running.pop(label)
+        stopping = self._policy.stopping
+        actions = self._policy.on_exit(label, code, now)
+        state = "ended" if code == 0 or stopping else "failed"
+        if state == "failed" and actions[:1] != [Start(label)]:
+            self._failed.append(label)
+        self._entry.update(label, running.pid, running.task.address, state)
+        if self._statuses and self._policy.one_is_left:
+            self._tell_the_last()
+        return actions
+
+    def _tell_the_last(self) -> None:
+        try:
+            self._alone.touch()
+        except OSError as error:
+            self._output.note(
+                f"cannot write {self._alone}: {error.strerror}. An evaluator will not see the end."
+            )
+
+    def _do(self, action: Start | Send, guardian: Guardian) -> None:
+        if isinstance(action, Start):
+            host = self._tasks[action.label].host
+            where = f" on {host.shown}" if host else ""
+            self._output.note(f"{action.label}{where} died: starting it again")
+            self._start(action.label, guardian)
+        elif action.label in self._running:
+            self._running[action.label].send(action.number)
+
+    def _start(self, label: str, guardian: Guardian) -> None:
+        task = self._tasks[label]
+        running = Running(
+            task,
+            self._on_line,
+            lambda label, code: self._events.put(("exit", label, code)),
+            guardian,
+        )
+        self._running[label] = running
+        self._entry.update(label, running.pid, task.address, "running")
+
+    def _on_line(self, label: str, text: str) -> None:
+        self._room.acquire()
+        self._events.put(("line", label, text))
+
+    def _explain(self) -> None:
+        failure = self._policy.failure
+        if self._made and self._made.exists():
+            return  # it is started again
+        if failure is None:
+            if self._log_dir is not None and len(self._tasks) > 1:
+                print(f"tensorfleet: logs are in {self._log_dir}", file=sys.stderr, flush=True)
+            return
+        reason = reason_in(self._output.tails[failure.label], self._script)
+        failure, reason = self._cause(failure, reason)
+        log = log_path(self._log_dir, failure.label) if self._log_dir else None
+        others = [label for label in self._failed if label != failure.label]
+        host = self._tasks[failure.label].host
+        print(report(failure, reason, time.monotonic(), log, others, host), file=sys.stderr, flush=True)
+
+    def _cause(self, failure: Failure, reason: Reason) -> tuple[Failure, Reason]:
+        """A failure, or that of the task whose loss it tells of, where that one's output ends with an error."""
+        lost = lost_in(reason.error)
+        if lost is None or lost not in self._tasks:
+            return failure, reason
+        own = reason_in(self._output.tails[lost], self._script)
+        if not own.place or not self._policy.tasks[lost].code:
+            return failure, reason
+        return Failure(lost, 1, failure.at), own  # by the error, whatever has hurried its end
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals become events; as they were again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        heard = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
+        before = {n: signal.signal(n, lambda n, _: self._events.put(("signal", n))) for n in heard}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

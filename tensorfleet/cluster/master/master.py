@@ -1,0 +1,511 @@
+"""The master of a session on a cluster: it plans each step over all tasks and drives its stages.
+
+It lives where the session is. Stages of its own task (when the session was made beside that task's server) are
+function calls; all others are one message there and one back, on a connection of their own. The thread that called
+`run` does all of it: it sends what can start, runs its own share, and waits for the answers.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.cluster.master.distributed_while import (
+    DividedLoop,
+    carries_handle,
+    handles_inside,
+    is_handle,
+    worth_keeping,
+)
+from tensorfleet.cluster.master.graph_registration import Shipment, Sources, named
+from tensorfleet.cluster.master.placer import ClusterPlacer, is_isolated, renamed, task_name
+from tensorfleet.cluster.master.shared_memory_reads import Posted, is_plain
+from tensorfleet.cluster.master.slow_steps import SlowSteps
+from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, ClusterProgram, Run, Work
+from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.peers import Peer, on_ping, peer
+from tensorfleet.cluster.transport.wire_dtype import is_full, wire_type
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.control_flow import find_guards, find_inert, frames, lift_loops, loop_name
+from tensorfleet.passes.fold import fold
+from tensorfleet.passes.partition import (
+    MASTER,
+    Entangled,
+    Stage,
+    conditions,
+    elsewhere,
+    ends,
+    partition,
+    standing,
+    task_of,
+)
+from tensorfleet.passes.plan import Branches, Plan
+from tensorfleet.passes.prune import prune
+from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.placement_log import PlacementLog
+from tensorfleet.runtime.trace import Collector
+from tensorfleet.state.accumulators import most
+
+# How long an error that lists the devices of a cluster waits for a task that was not needed so far.
+_DESCRIBE_SECONDS = 2.0
+_engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
+on_ping.append(SlowSteps(_engines).look)
+
+
+def _forked() -> None:
+    """In a forked process the sessions of the one that forked it are closed; there they go on."""
+    for engine in _engines:
+        engine._lock, engine._planning = threading.Lock(), threading.RLock()
+        engine._running, engine._shipments = {}, {}
+        engine._closed = errors.FailedPreconditionError(
+            None,
+            None,
+            "This session was made in the process that forked this one, and is used there. Make a session of your own after "
+            "the fork, or start processes with multiprocessing's 'spawn'.",
+        )
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class ClusterEngine:
+    """Plans and runs a session's steps on a cluster. `own` is the engine's local task, if it has one."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: Any,
+        cluster: ClusterSpec,
+        default: tuple[str, int],
+        local: Any = None,
+        dialled: str | None = None,
+    ) -> None:
+        """`dialled` is the address by which the default task was reached, which may not be the one it knows itself."""
+        from tensorfleet.base.protos import ConfigProto
+
+        self.graph = graph
+        self.config = config if config is not None else ConfigProto()
+        self.cluster = cluster
+        self.handle = secrets.token_hex(8)
+        self._timeout = max(self.config.operation_timeout_in_ms, 0)
+        self.wire = wire_type(self.config)
+        self._local = local
+        self._own = task_name(*default) if local is not None else None
+        self._home = task_name(*default)
+        self._owner = self._home.replace("/replica:0", "")
+        self._dialled = dialled
+        self._engine: Engine | None = None
+        if local is not None:
+            self._engine = Engine(
+                graph, local.session_config(config), self._resources(), self._own, self._owner
+            )
+        self._placements = PlacementLog(self.config)
+        self._peers: dict[str, Peer] = {}
+        self._shipments: dict[str, Shipment] = {}
+        self._planning = threading.RLock()
+        self._lock = threading.Lock()
+        self._running: dict[int, Run] = {}
+        self._steps = itertools.count(1)
+        self._stages = itertools.count(1)
+        self._closed: errors.OpError | None = None
+        self.used = False  # a server knows of a session from its first step on
+        self._edits = graph._edits
+        _engines.add(self)
+        filters = list(self.config.device_filters)
+        soft = bool(self.config.allow_soft_placement)
+        self._ask_until = self._deadline(0)
+        self.placer = ClusterPlacer(cluster, default, self._devices_of, filters, soft)
+        self._ask_until = None
+
+    def _resources(self) -> Any:
+        from tensorfleet.runtime.resources import ResourceManager
+
+        return ResourceManager() if is_isolated(self.config) else self._local.resources
+
+    def _deadline(self, timeout_ms: int) -> float | None:
+        timeout = timeout_ms if timeout_ms > 0 else self._timeout
+        return time.monotonic() + timeout / 1000 if timeout else None
+
+    # -- planning -------------------------------------------------------------------------------------
+
+    def _peer_of(self, job: str, index: int) -> Peer:
+        task = task_name(job, index)
+        found = self._peers.get(task)
+        if found is None:
+            dialled = self._dialled if task == self._home else None
+            found = self._peers[task] = peer(task, dialled or self.cluster.task_address(job, index))
+        return found
+
+    def _devices_of(self, job: str, index: int, waits: bool) -> list[str]:
+        if task_name(job, index) == self._own:
+            assert self._engine is not None
+            return self._engine.device_names()
+        until = self._ask_until if waits else time.monotonic() + _DESCRIBE_SECONDS
+        told = self._peer_of(job, index).call(wire.DESCRIBE, until, waits=waits)
+        return [renamed(str(d), task_name(job, index)) for d in told["devices"]]
+
+    def program(
+        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+    ) -> ClusterProgram:
+        """Plans one run, and tells every task its part of it."""
+        if self._closed is not None:
+            raise self._closed
+        with self._planning:
+            self.used = True
+            self._ask_until = self._deadline(0)
+            if self._edits != self.graph._edits:
+                self._start_over()
+            plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
+            return self._divided(prune(plan), {})
+
+    def _divided(
+        self, plan: Plan, handles: dict[Tensor, Tensor], fixed: Collection[Tensor] = ()
+    ) -> ClusterProgram:
+        """The program of a pruned plan, or of a part of a loop, which takes `handles` and `fixed` values from outside."""
+        plan = self.placer.place(fold(plan, switches=False))
+        groups = frames(plan.ops)
+        together = self.placer.gather(plan, groups)
+        self._placements.tell(plan, self.placer.placed)
+        shared = {name for name in map(loop_name, groups) if name is not None}
+        shared -= {loop_name(group) for group in together}
+        if shared:
+            lift_loops(plan, shared)
+            plan.devices.update(dict.fromkeys(plan.loops, f"{MASTER}/device:CPU:0"))
+        if len(together) + len(shared) < len(groups):
+            plan.guards, plan.merges = find_guards(plan)
+        try:
+            stages = partition(plan, together)
+        except Entangled:  # a branch has a loop inside: each of its operations is told whether it runs
+            plan.guards, plan.merges = find_guards(plan)
+            stages = partition(plan, [group for group in together if loop_name(group) is not None])
+        return self._build(plan, stages, handles, fixed)
+
+    def _loop_of(
+        self, plan: Plan, loop: Any, slots: dict[Tensor, int], handles: dict[Tensor, Tensor]
+    ) -> DividedLoop:
+        carried = carries_handle(loop)
+        if carried is not None:
+            raise errors.UnimplementedError(
+                None,
+                loop.start,
+                f"The loop '{loop.name}' works on several tasks and hands on '{carried.name}', which one of them keeps, from "
+                "iteration to iteration. Use it in the loop without making it a loop variable.",
+            )
+        inside = handles_inside(loop, handles)
+        for part in (loop.cond, loop.body):
+            find_inert(part)
+        fixed = {t for _, t in loop.fixed if worth_keeping(t)}
+        cond, body = self._divided(loop.cond, inside, fixed), self._divided(loop.body, inside, fixed)
+        return DividedLoop(loop, cond, body, slots, plan.guards.get(loop, frozenset()))
+
+    def _start_over(self) -> None:
+        """Operations that other tasks know of have been changed: tells them everything anew."""
+        self._edits = self.graph._edits
+        if self._shipments:
+            self._forget_session()
+            self._shipments.clear()
+            self.handle = secrets.token_hex(8)
+
+    def _build(
+        self, plan: Plan, stages: list[Stage], handles: dict[Tensor, Tensor], fixed: Collection[Tensor]
+    ) -> ClusterProgram:
+        home = {t: stage for stage in stages for t in stage.outputs}
+        slots: dict[Tensor, int] = {}
+        for t in (*plan.feeds, *plan.fetches):
+            slots.setdefault(t, len(slots))
+        steps = [Work(stage) for stage in stages]
+        told: dict[str, list] = {}
+        for i, step in enumerate(steps):
+            stage = step.stage
+            if stage.task == MASTER:
+                step.program = self._loop_of(plan, stage.ops[0], slots, handles)
+                step.outs = [slots.setdefault(t, len(slots)) for t in stage.ops[0]._outputs]
+                after = stage.after
+            elif stage.task == self._own:
+                self._build_local(plan, step, slots)
+                after = stage.after
+            else:
+                after = self._build_remote(plan, step, stages, home, slots, told, handles, fixed)
+            step.waits = len(after)
+            step.is_empty = bool(after) and not step.outs and all(op.type == "NoOp" for op in stage.ops)
+            for j in after:
+                steps[j].followers.append(i)
+        totals = collections.Counter(step.stage.task for step in steps if not (step.posted or step.is_empty))
+        for step in steps:
+            step.total = totals[step.stage.task]
+        for task, registered in told.items():
+            self._register(task, registered)
+        return ClusterProgram(plan, steps, slots)
+
+    def _build_local(self, plan: Plan, step: Work, slots: dict[Tensor, int]) -> None:
+        assert self._engine is not None
+        stage = step.stage
+        default = self._engine.placer.names[0]
+        placed = self._engine.placer.placed
+        for op in plan.folded:
+            placed[op] = default
+        for op in stage.ops:
+            placed[op] = plan.devices[op]
+        known = {t: plan.constants[t] for t in _given_to(plan, stage) if t in plan.constants}
+        branches = _branches(plan, stage) if plan.guards else None
+        step.program = self._engine.program(
+            stage.outputs,
+            ends(stage),
+            stage.inputs,
+            elsewhere(stage.ops, {*stage.inputs, *known}),
+            known,
+            branches,
+            (_with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
+        )
+        step.ins = [slots.setdefault(t, len(slots)) for t in stage.inputs]
+        step.outs = [slots.setdefault(t, len(slots)) for t in stage.outputs]
+
+    def _build_remote(
+        self,
+        plan: Plan,
+        step: Work,
+        stages: list[Stage],
+        home: dict,
+        slots: dict,
+        told: dict,
+        handles: dict[Tensor, Tensor],
+        fixed: Collection[Tensor],
+    ) -> list[int]:
+        stage = step.stage
+        step.number = next(self._stages)
+        step.peer = self._peer_of(*task_parts(stage.task))
+        sources = Sources(stage, home, self._own, handles)
+        step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
+        users: dict[Tensor, set[str]] = {}
+        for other in stages:
+            if other is not stage:
+                for t in other.inputs:
+                    if home.get(t) is stage:
+                        users.setdefault(t, set()).add(other.task)
+        reply, keep, hold = [], [], []
+        push: dict[str, list[str]] = {}
+        for t in stage.outputs:
+            tasks = users.get(t, set())
+            if MASTER in tasks and is_handle(t):
+                hold.append(t.name)
+                tasks = tasks - {MASTER}
+            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
+                reply.append(t)
+            if stage.task in tasks:
+                keep.append(t.name)
+            for task in tasks - {stage.task, self._own, MASTER}:
+                push.setdefault(task, []).append(t.name)
+        step.outs = [slots.setdefault(t, len(slots)) for t in reply]
+        thin: list[str] = []
+        if self.wire:
+            own = set(plan.feeds) | set(plan.fetches)
+            step.thin = {i: t.name for i, t in enumerate(sources.given) if is_full(t) and t not in own}
+            step.full = [i for i, t in enumerate(reply) if is_full(t)]
+            thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
+        known = [t for t in _given_to(plan, stage) if t in plan.constants]
+        if not plan.nested:
+            known = [t for t in known if not self._has(stage, t)]
+        ops = _with_standing(plan, stage) if plan.nested else stage.ops
+        step.fixed = frozenset(i for i, t in enumerate(sources.given) if t in fixed)
+        step.holds = bool(hold or step.fixed)
+        plain = is_plain(stage) and not (keep or hold or push or self.wire)
+        step.posted = Posted(step.peer, step.number) if plain else None
+        registered = {
+            "id": step.number,
+            "plain": plain,
+            "ops": [op.name for op in ops],
+            "targets": [op.name for op in ends(stage)],
+            "given": [t.name for t in sources.given],
+            "fixed": sorted(step.fixed),
+            "kept": [t.name for t in sources.kept],
+            "awaited": [t.name for t in sources.awaited],
+            "reply": [t.name for t in reply],
+            "keep": keep,
+            "hold": hold,
+            "held": [[t.name, handles[t].name] for t in sources.held],
+            "push": [{"task": k, "address": self._address(k), "names": v} for k, v in push.items()],
+            "known": [t.name for t in known],
+            "wire": self.wire,
+            "thin": thin,
+        }
+        if plan.guards:
+            registered["branches"] = named(_branches(plan, stage))
+        live = self._seen_live(plan, stage)
+        if plan.nested:
+            registered["live"] = [[op.name, i, variable.name] for (op, i), variable in live.items()]
+        values = {t: plan.constants[t] for t in known}
+        told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
+        # What another task pushes here need not be over before this stage is asked for; all else must be.
+        pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
+        elsewhere_done = elsewhere(stage.ops, {*stage.inputs, *plan.constants})
+        waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
+        return [j for j in stage.after if j not in pushed or j in waited]
+
+    def _seen_live(self, plan: Plan, stage: Stage) -> dict[tuple[Operation, int], Operation]:
+        """The inputs of a stage in a loop that share the memory of a variable of its task."""
+        found = {key: variable for key, variable in plan.live.items() if key[0] in set(stage.ops)}
+        return {
+            (op, i): variable
+            for (op, i), variable in found.items()
+            if all(self._is_of(o, stage.task) for o in (variable, op._inputs[i]._op))
+        }
+
+    def _has(self, stage: Stage, tensor: Tensor) -> bool:
+        """Whether a stage's task knows a constant by itself."""
+        return tensor._op.type == "Const" and self._is_of(tensor._op, stage.task)
+
+    def _is_of(self, op: Operation, task: str) -> bool:
+        return task_of(self.placer.device_of(op)) == task
+
+    def _address(self, task: str) -> str:
+        job, index = task_parts(task)
+        return self.cluster.task_address(job, index)
+
+    def _register(self, task: str, registered: list) -> None:
+        shipment = self._shipments.get(task)
+        create = shipment is None
+        if shipment is None:
+            shipment = self._shipments[task] = Shipment(self.graph, task, self.placer)
+        known: dict[Tensor, Any] = {}
+        ops: list[Operation] = []
+        for _, used, stage, values in registered:
+            known.update(values)
+            ops += used
+            ops += [t._op for t in (*stage.inputs, *values)]
+        nodes = shipment.nodes(ops)
+        job, index = task_parts(task)
+        config = self.config.SerializeToString() if create else b""
+        values = [np.frombuffer(nodes.SerializeToString(), np.uint8), np.frombuffer(config, np.uint8)]
+        self._peer_of(job, index).call(
+            wire.REGISTER,
+            self._ask_until,
+            waits=create,
+            values=[*values, *known.values()],
+            session=self.handle,
+            create=create,
+            task=task,
+            owner=self._owner,
+            known=[t.name for t in known],
+            stages=[told for told, *_ in registered],
+        )
+
+    # -- running --------------------------------------------------------------------------------------
+
+    def run(
+        self, program: ClusterProgram, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None
+    ) -> list:
+        """Runs one step."""
+        return self._go(Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds)
+
+    def repeat(self, program: ClusterProgram) -> None:
+        """Runs a step. One that waits, all in another task, goes on there for a while: it need not be asked each time."""
+        deadline = self._deadline(0)
+        again = program.elsewhere and deadline is None
+        self._go(Run(self, program, next(self._steps), deadline, None, again=again), ())
+
+    def _go(self, run: Run, feeds: Sequence[Any]) -> list:
+        with self._lock:
+            if self._closed is not None:
+                raise self._closed
+            self._running[run.number] = run
+        try:
+            return run.go(feeds)
+        finally:
+            with self._lock:
+                del self._running[run.number]
+
+    def close(
+        self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None
+    ) -> None:
+        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets.
+
+        `finished` tells the tasks that the session has done its work.
+        """
+        with self._lock:
+            if self._closed is not None:
+                return
+            self._closed = reason if later is None else later
+            running = list(self._running.values())
+        for run in running:
+            run.cancel(reason)
+        limit = time.monotonic() + SETTLING_SECONDS
+        for run in running:
+            run.end(limit)
+        if self._engine is not None:
+            self._engine.close(reason, finished)
+        self._forget_session(finished)
+
+    def finish(self) -> None:
+        """Closes a session that nobody closed before its program ended in good order. No connection is opened for it."""
+        open_to_all = all(self._peer_of(*task_parts(task)).is_open() for task in self._shipments)
+        if open_to_all and not self._running:
+            self.close(errors.CancelledError(None, None, CLOSED), finished=True)
+
+    def lose(self) -> None:
+        """The server behind the target forgets this session: what runs ends, what comes later is refused."""
+        if not self.used:
+            return
+        gone = f"Session {self.handle} is not found. Its server was reset: make a new session."
+        self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, gone))
+
+    def _forget_session(self, finished: bool = False) -> None:
+        for task in self._shipments:
+            job, index = task_parts(task)
+            try:
+                until = time.monotonic() + 1.0
+                self._peer_of(job, index).call(wire.CLOSE, until, session=self.handle, finished=finished)
+            except errors.OpError:
+                continue  # it is gone, and the session with it
+
+    def device_names(self) -> list[str]:
+        """The devices of every task that the session may use."""
+        for job, index in self.placer.tasks():
+            self.placer.ask(job, index)
+        return self.placer.names
+
+    def dropped(self) -> dict[str, int]:
+        """How many steps' gradients were dropped as stale in the tasks of this session, by who computed them."""
+        told = [self._engine.dropped()] if self._engine is not None else []
+        for task in list(self._shipments):
+            told.append(self._peer_of(*task_parts(task)).call(wire.DESCRIBE, self._deadline(0))["dropped"])
+        return most(told)
+
+    def collector(self) -> Collector:
+        """Something that records what a step does and when."""
+        return Collector(f"{self._home}/device:CPU:0", self.placer.device_of)
+
+
+def _given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:
+    """What the operations of a stage look at, in order."""
+    return dict.fromkeys(t for op in stage.ops for t in (*op._inputs, *conditions(plan, op)))
+
+
+def _with_standing(plan: Plan, stage: Stage) -> list[Operation]:
+    """The operations of a stage in a loop, with those that make what it uses of its own task."""
+    inside = set(plan.ops)
+    used = dict.fromkeys(t._op for op in stage.ops for t in op._inputs)
+    return [*(op for op in used if op in inside and standing(op) and op not in stage.ops), *stage.ops]
+
+
+def _branches(plan: Plan, stage: Stage) -> Branches:
+    """The part of a plan's branches that lies in a stage."""
+    guards = {op: plan.guards[op] for op in stage.ops if op in plan.guards}
+    return guards, {op: plan.merges[op] for op in stage.ops if op in plan.merges}
+
+
+def task_parts(task: str) -> tuple[str, int]:
+    """Job and number of "/job:ps/replica:0/task:1"."""
+    parts = dict(p.split(":") for p in task.split("/")[1:])
+    return parts["job"], int(parts["task"])

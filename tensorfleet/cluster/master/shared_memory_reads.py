@@ -1,0 +1,71 @@
+"""What a master reads of other tasks of the machine without asking them, from their boards (runtime/shared_memory/server_reads.py)."""
+
+from __future__ import annotations
+
+import contextlib
+
+from tensorfleet.base import errors
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.peers import Peer
+from tensorfleet.cluster.transport.tensor_bytes import layout_of, malformed
+from tensorfleet.passes.partition import Stage
+from tensorfleet.runtime.shared_memory.server_reads import Reader, head_of
+
+_OFTEN = 4  # times that a stage is asked for before it is worth a board
+_LATER = 1000  # times that it is asked for before a task that had none is asked for a board again
+_READS = {"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "Identity", "NoOp"}
+
+
+def is_plain(stage: Stage) -> bool:
+    """Whether all that a stage does is to read variables."""
+    return bool(stage.outputs) and not stage.inputs and all(op.type in _READS for op in stage.ops)
+
+
+class Posted:
+    """A stage that only reads variables of another task: asked for at first, read from a board later."""
+
+    def __init__(self, at: Peer, number: int) -> None:
+        self._at = at
+        self._number = number
+        self._asked = 0
+        self._reader: Reader | None = None
+        self._incarnation: int | None = None
+
+    def read(self, session: str, deadline: float | None) -> list | None:
+        """What the stage reads now; None when the task has to be asked, who knows what is wrong."""
+        reader, at = self._reader, self._at
+        if reader is None:
+            self._asked += 1
+            if self._asked < _OFTEN:
+                return None
+            reader = self._find(session, deadline)
+        if reader is None or not at.is_open():  # it is gone, or others use all connections to it
+            return None
+        found = reader.read() if self._incarnation == at.incarnation else None
+        if found is None:
+            self._reader, self._asked = None, 0
+        return found
+
+    def _find(self, session: str, deadline: float | None) -> Reader | None:
+        with contextlib.suppress(errors.OpError):  # whatever it is, the task will say it again
+            self._incarnation = self._at.incarnation
+            self._reader = self._at.call(
+                wire.BOARD, deadline, take=_reader, session=session, stage=self._number
+            )
+        if self._reader is None:
+            self._asked = -_LATER
+        return self._reader
+
+
+def _reader(channel: wire.Channel, frame: wire.Frame) -> Reader | None:
+    """The board that an answer tells of, if there is one."""
+    told = frame.json()
+    if not told:
+        return None
+    size, count = told.get("size"), told.get("count")
+    if not isinstance(size, int) or not isinstance(count, int) or len(frame.tensors) != 1:
+        raise malformed("a board without its size")
+    layout, total = layout_of(frame.tensors[0].tobytes(), count)
+    if size != head_of(count) + total or any(dtype is None for dtype, *_ in layout):
+        raise malformed("a board of another size than its values")
+    return Reader(channel.mapped(size), [(dtype, shape, start) for dtype, shape, start, _ in layout])

@@ -1,0 +1,121 @@
+"""Ending by itself: a task that finishes says goodbye to the others, and one that only serves ends when all have."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from typing import Any
+
+from tensorfleet.base import errors
+from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.cluster.master.placer import task_name
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.connection import canonical
+from tensorfleet.cluster.transport.peers import Peer
+
+ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # set for scripts that are written for TensorFlow
+# Set by a launcher that ends this task itself: a worker that has failed, and said goodbye, may be started again.
+_STAYS = "TENSORFLEET_STAYS"
+_SECONDS = 1.0  # to say goodbye to a task that may be gone itself
+_SECONDS_IN_TURN = 10.0  # to say it to all, where they cannot be told at the same time
+_LOOK_EVERY = 2.0
+
+
+def script_ends_here() -> bool:
+    """Whether this process is a script that expects nothing after `join`: what follows is for other tasks.
+
+    One of a pool of processes has to give its result, if only to end the pool.
+    """
+    return ENDS_AT_JOIN in os.environ and multiprocessing.parent_process() is None
+
+
+class Farewells:
+    """What one server has heard of the others' ends."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._gone: set[str] = set()  # their addresses: a chief may also be a worker
+        self._ending = False  # somebody has finished its work: perhaps everybody has
+        self._looked = 0.0
+
+    def heard(self, task: str, served: bool) -> None:
+        """Another task has ended: its work is finished, or it only served and was told to stop."""
+        places = [place for other, place in self._places().items() if task_name(*other) == task]
+        if not places:
+            return
+        self._gone.update(places)
+        self._ending = self._ending or not served
+        self._looked = 0.0
+
+    def look(self) -> None:
+        """Stops the server when nobody is left whom it could serve."""
+        if _STAYS in os.environ:
+            return
+        if not self._ending or time.monotonic() - self._looked < _LOOK_EVERY:
+            return
+        self._looked = time.monotonic()
+        if all(self._finished(job, index) for job, index in self._others()):
+            self.tell_others()  # those that only serve too may not have asked this one yet
+            self._server._stopping.set()
+
+    def _places(self) -> dict[tuple[str, int], str]:
+        """Where the other tasks are."""
+        server = self._server
+        cluster = server.cluster
+        tasks = [(job, i) for job in cluster.jobs for i in cluster.task_indices(job)]
+        found = {task: canonical(cluster.task_address(*task)) for task in tasks}
+        return {task: place for task, place in found.items() if place != found[server.job, server.index]}
+
+    def _others(self) -> list[tuple[str, int]]:
+        """The other tasks that have not ended, each by one of its names."""
+        return list(
+            {place: task for task, place in self._places().items() if place not in self._gone}.values()
+        )
+
+    def _finished(self, job: str, index: int) -> bool:
+        if job == self._server.job == "ps":
+            return True  # they serve, as this one does
+        return self._serves(job, index)
+
+    def _serves(self, job: str, index: int) -> bool:
+        """Whether another task only serves. One that cannot be asked may be about to start."""
+        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
+        try:
+            return bool(at.call(wire.DESCRIBE, time.monotonic() + _SECONDS)["joined"])
+        except errors.OpError:
+            return False
+        finally:
+            at.forget()
+
+    def say(self) -> None:
+        """Tells every other task that this one has ended."""
+        if self._server._stopping.is_set():
+            return
+        self.tell_others(served=self._server.joined)
+        self._server.stop()
+
+    def tell_others(self, served: bool = False) -> None:
+        """Tells every other task that has not ended that this one's work is finished, or that it only served."""
+        # Parameter servers first: they wait for this, and there may be no time to tell everybody in turn.
+        others = sorted(self._others(), key=lambda task: task[0] != "ps")
+        limit = time.monotonic() + _SECONDS_IN_TURN
+        threads = []
+        for job, index in others:
+            thread = threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
+            if started(thread):
+                threads.append(thread)
+            elif time.monotonic() < limit:
+                self._tell(job, index, served)
+        for thread in threads:
+            thread.join(2 * _SECONDS)
+
+    def _tell(self, job: str, index: int, served: bool) -> None:
+        at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
+        try:
+            at.call(wire.BYE, time.monotonic() + _SECONDS, task=self._server.task, served=served)
+        except (errors.OpError, OSError):
+            return
+        finally:
+            at.forget()

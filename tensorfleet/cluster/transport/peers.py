@@ -1,0 +1,336 @@
+"""The other tasks as seen from this process: connections kept open, and a watch on whether they still answer."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.base import errors, logging
+from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
+from tensorfleet.cluster.transport.token import token
+
+_FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
+_PINGS = 8  # while a task may be silent
+_PING_SECONDS = 1.0  # at most between two: the other side may be less patient than this one
+_TELL_EVERY = 5.0
+_RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
+
+
+def client() -> str:
+    """What this process calls itself to the tasks it talks to."""
+    return f"{_FAMILY}-{os.getpid()}"
+
+
+_own_tasks: list[str] = []  # whose servers this process has
+
+
+def serves(task: str) -> None:
+    """This process has the server of a task: the others are told who it is."""
+    _own_tasks.append(task)
+
+
+def serves_no_more(task: str) -> None:
+    """The server of a task has stopped."""
+    if task in _own_tasks:
+        _own_tasks.remove(task)
+
+
+def patience() -> float:
+    """How many seconds to wait for a task that is not up yet, when no time limit is set."""
+    return float(os.environ.get("TENSORFLEET_WAIT_SECONDS", "600"))
+
+
+def silence() -> float:
+    """How many seconds a task may leave a question whether it is alive unanswered before it is given up."""
+    return max(float(os.environ.get("TENSORFLEET_SILENT_SECONDS", "4")), 0.1)
+
+
+def _fields_of(channel: wire.Channel, frame: wire.Frame) -> dict:
+    return frame.json()
+
+
+class Peer:
+    """One other task: a pool of connections to it, one for each request under way.
+
+    When the connection on which it is `watched` ends, the task forgets the sessions of this process.
+    """
+
+    def __init__(self, name: str, address: str, watched: bool = True) -> None:
+        self.name = name
+        self.address = address
+        self._watched = watched
+        self.incarnation: int | None = None
+        self.welcome: dict = {}
+        self._lock = threading.Lock()
+        self._idle: list[wire.Channel] = []
+        self._busy: set[wire.Channel] = set()
+        self._control: wire.Channel | None = None
+        self._control_lock = threading.Lock()
+        self.gone = False  # it was given up, and has not been reached again
+        self._times = 0  # that it was: what is opened later must not end with what was opened before
+
+    def acquire(
+        self, deadline: float | None = None, waits: bool = False, sound: bool = False
+    ) -> wire.Channel:
+        """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for.
+
+        `sound` connections have been looked at: nothing is left in them of what happened before.
+        """
+        with self._lock:
+            if waits or sound:  # the first of a session must not meet what is left of an earlier one
+                self._close_dead()
+            if self._idle:
+                channel = self._idle.pop()
+                self._busy.add(channel)
+                return channel
+        channel = self._connect(deadline, waits)
+        with self._lock:
+            self._busy.add(channel)
+        return channel
+
+    def is_open(self) -> bool:
+        """Whether there is a connection to it that nobody uses, and it has not been closed: it was alive a moment ago."""
+        with self._lock:
+            return bool(self._idle) and self._idle[-1].is_quiet()
+
+    def release(self, channel: wire.Channel) -> None:
+        """Gives back a connection on which nothing is under way."""
+        with self._lock:
+            if channel in self._busy:
+                self._busy.discard(channel)
+                if not channel.buffered:
+                    self._idle.append(channel)
+                    return
+        channel.close()
+
+    def drop(self, channel: wire.Channel) -> None:
+        """Closes a connection in an unknown state."""
+        with self._lock:
+            self._busy.discard(channel)
+            self._close_dead()
+        channel.abandon()
+
+    def _close_dead(self) -> None:
+        """Closes idle connections that the other side has closed, or on which it goes on talking."""
+        for channel in [c for c in self._idle if not c.is_quiet()]:
+            self._idle.remove(channel)
+            channel.close()
+
+    def _connect(self, deadline: float | None, waits: bool) -> wire.Channel:
+        began = time.monotonic()
+        # A task that is up and does not answer is given up as soon as one that stops answering: at any step.
+        limit = began + (patience() if waits else silence())
+        if deadline is not None:
+            limit = deadline if waits else min(deadline, limit)
+        told, pause = began, _RETRY_FIRST
+        while True:
+            try:
+                return self._open(max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
+            except OSError as e:
+                now, why = time.monotonic(), e.strerror or str(e)
+                if now >= limit or not waits:
+                    raise self._unreachable(e, now - began, now >= limit and waits) from None
+            if time.monotonic() - told >= _TELL_EVERY:
+                told = time.monotonic()
+                logging.warning(
+                    "CreateSession still waiting for response from worker: %s (%s, for %d s: %s). Is it started, and is "
+                    "the address right?",
+                    self.name,
+                    self.address,
+                    told - began,
+                    why,
+                )
+            time.sleep(min(pause, max(limit - time.monotonic(), 0.0)))
+            pause = min(pause * 1.5, _RETRY_MOST)
+
+    def _open(self, seconds: float) -> wire.Channel:
+        limit = time.monotonic() + seconds
+        channel, welcome = connect(self.address, token(), {"client": self._name()}, seconds)
+        try:
+            self._welcomed(welcome, limit)
+        except BaseException:
+            channel.close()
+            raise
+        return channel
+
+    def _welcomed(self, welcome: dict, limit: float) -> None:
+        incarnation = welcome.get("incarnation")
+        if not isinstance(incarnation, int):
+            raise ConnectionError("its welcome makes no sense")
+        if self.incarnation is not None and incarnation != self.incarnation:
+            self.forget()  # what was open led to the task's former life
+        self.incarnation, self.welcome, self.gone = incarnation, welcome, False
+        if self._watched:
+            self._watch(max(limit - time.monotonic(), 0.05))
+
+    def _name(self) -> str:
+        """What this process calls itself to the task. It forgets the sessions of a name with its watched connection."""
+        return f"{client()}.{self._times}"
+
+    def _unreachable(self, error: OSError, waited: float, gave_up: bool) -> errors.OpError:
+        reason = error.strerror or str(error)
+        text = f"{self.name} ({self.address}) cannot be reached: {reason}."
+        if gave_up:
+            text = (
+                f"Waited {waited:.0f} s for {self.name} ({self.address}), which cannot be reached: {reason}. Start it, or "
+                "check its address in the ClusterSpec."
+            )
+            return errors.DeadlineExceededError(None, None, text)
+        return errors.UnavailableError(None, None, text)
+
+    def call(
+        self,
+        kind: int,
+        deadline: float | None = None,
+        waits: bool = False,
+        values: Any = (),
+        take: Callable[[wire.Channel, wire.Frame], Any] = _fields_of,
+        **fields: Any,
+    ) -> Any:
+        """One request that is not part of a step; raises what the other side raised, or gives what `take` finds."""
+        channel = self.acquire(deadline, waits)
+        left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
+        return self.exchange(channel, left, kind, values, fields, take)
+
+    def exchange(
+        self,
+        channel: wire.Channel,
+        seconds: float | None,
+        kind: int,
+        values: Any,
+        fields: dict,
+        take: Callable[[wire.Channel, wire.Frame], Any] = _fields_of,
+    ) -> Any:
+        """One request on a connection of one's own, which is given back. Without `seconds` it ends with the connection."""
+        try:
+            channel.sock.settimeout(seconds)
+            channel.send_json(kind, values, **fields)
+            frame = self.answer(channel)
+            found = take(channel, frame) if frame.kind != wire.FAILED else None
+            channel.sock.settimeout(None)
+        except BaseException as e:
+            self.drop(channel)
+            if isinstance(e, OSError):
+                raise self.lost(e) from None
+            raise
+        self.release(channel)
+        if frame.kind == wire.FAILED:
+            raise failure(frame)
+        return found
+
+    def answer(self, channel: wire.Channel) -> wire.Frame:
+        """The answer to what was asked on a connection."""
+        try:
+            return channel.receive()
+        except errors.OpError as e:  # something on the way has changed it
+            raise errors.UnavailableError(
+                None, None, f"{self.name} ({self.address}) was lost: {e.message}"
+            ) from None
+
+    def lost(self, error: OSError) -> errors.OpError:
+        """The error for a connection that broke under a request."""
+        if isinstance(error, TimeoutError):
+            return errors.DeadlineExceededError(
+                None, None, f"{self.name} ({self.address}) did not answer in time."
+            )
+        return errors.UnavailableError(
+            None,
+            None,
+            f"{self.name} ({self.address}) was lost: Socket closed. It has ended, was killed, or cannot be reached any "
+            "more; its own log says why.",
+        )
+
+    # -- is it still there? ---------------------------------------------------------------------------
+
+    def _watch(self, seconds: float) -> None:
+        """Opens the connection on which this task is asked, again and again, whether it is alive."""
+        with self._control_lock:
+            if self._control is not None:
+                return
+            self._control, _ = connect(
+                self.address,
+                token(),
+                {"client": self._name(), "control": True, "tasks": list(_own_tasks)},
+                seconds,
+            )
+            channel = self._control
+        # At the end of the program there may be no thread: what is asked then has time limits of its own.
+        started(
+            threading.Thread(
+                target=self._ping, args=(channel,), name=f"tensorfleet-watch-{self.name}", daemon=True
+            )
+        )
+
+    def _ping(self, channel: wire.Channel) -> None:
+        silent = silence()
+        channel.sock.settimeout(silent)
+        pause = threading.Event()
+        while self._control is channel:
+            try:
+                channel.send(wire.PING)
+                channel.receive()
+            except (OSError, errors.OpError):
+                break
+            for look in on_ping:
+                look()
+            pause.wait(min(silent / _PINGS, _PING_SECONDS))
+        if self._control is channel:
+            self.forget()
+
+    def forget(self) -> None:
+        """Closes every connection; requests under way fail at once."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            busy = list(self._busy)
+            control, self._control = self._control, None
+            self.gone = True
+            self._times += 1
+        for channel in (*idle, *busy):
+            channel.close()
+        if control is not None:
+            control.close()
+
+
+def failure(frame: wire.Frame) -> errors.OpError:
+    """The error that a FAILED frame carries; its operation is looked up by whoever knows the graph."""
+    told = frame.json()
+    kind = errors._BY_CODE.get(told.get("code", 2), errors.UnknownError)
+    error = kind(None, None, str(told.get("message", "")))
+    error.remote_op = told.get("op")
+    return error
+
+
+#: called each time that a task was asked whether it is alive, so once in a few seconds
+on_ping: list[Callable[[], None]] = []
+_peers: dict[tuple[str, str], Peer] = {}
+_peers_lock = threading.Lock()
+
+
+def _forked() -> None:
+    """Leaves the connections of the process that forked this one to it: it is told nothing, and shares them with nobody."""
+    global _peers_lock
+    _peers_lock = threading.Lock()
+    for one in _peers.values():
+        control = [one._control] if one._control is not None else []
+        for channel in (*one._idle, *one._busy, *control):
+            channel.abandon()
+    _peers.clear()
+    _own_tasks.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def peer(name: str, address: str) -> Peer:
+    """The peer of that name and address; sessions of this process share it."""
+    with _peers_lock:
+        found = _peers.get((name, address))
+        if found is None:
+            found = _peers[(name, address)] = Peer(name, address)
+        return found

@@ -1,0 +1,158 @@
+"""Tensors as bytes: the descriptors of those in a frame, and where each lies in its body."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import dtypes, errors
+
+ALIGNMENT = 64
+_DIMENSIONS = 254
+_REMEMBERED_BLOB = 1 << 14
+_SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
+_NUMBERS = frozenset("fiubc")
+
+
+def malformed(why: str) -> errors.OpError:
+    """The error for bytes that are not a message of ours."""
+    return errors.InvalidArgumentError(None, None, f"A message does not make sense: {why}.")
+
+
+def padded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+_described: dict[tuple, tuple[bytes, list[int], int]] = {}
+_layouts: dict[bytes, tuple[list, int]] = {}
+
+
+def describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.ndarray]]:
+    """The descriptors of some tensors, where each begins in the body, how long that is, and the arrays to send."""
+    key = tuple([(a.dtype, a.shape) for a in arrays])
+    found = _described.get(key)
+    if found is None:
+        sent = [_strings(a) if a.dtype.kind == "O" else a for a in arrays]
+        ends = list(itertools.accumulate([padded(a.nbytes) for a in sent], initial=0))
+        blob = b"".join([_descriptor(a, data.nbytes) for a, data in zip(arrays, sent, strict=True)])
+        found = blob, ends[:-1], ends[-1]
+        if any(a is not data for a, data in zip(arrays, sent, strict=True)):
+            return *found, sent  # how long strings are is not known from their shapes
+        if len(_described) > 4096:
+            _described.clear()
+        _described[key] = found
+    return *found, arrays
+
+
+def _descriptor(array: np.ndarray, size: int) -> bytes:
+    code = dtypes.as_dtype(array.dtype).as_datatype_enum
+    return struct.pack(f"<BBQ{array.ndim}q", code, array.ndim, size, *array.shape)
+
+
+def _strings(array: np.ndarray) -> np.ndarray:
+    """The bytes of a string tensor: where each string ends, then all of them."""
+    texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.ravel()]
+    ends = np.cumsum([len(t) for t in texts], dtype="<u8") if texts else np.zeros(0, "<u8")
+    return np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
+
+
+def layout_of(blob: bytes, count: int) -> tuple[list, int]:
+    """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
+    found = _layouts.get(blob)
+    if found is not None:
+        if len(found[0]) != count:
+            raise malformed(f"descriptions of {len(found[0])} tensors where there are {count}")
+        return found
+    tensors: list = []
+    position = start = 0
+    try:
+        for _ in range(count):
+            code, rank, size = struct.unpack_from("<BBQ", blob, position)
+            position += 10
+            if rank > _DIMENSIONS:
+                raise malformed(f"a tensor of {rank} dimensions")
+            shape = struct.unpack_from(f"<{rank}q", blob, position)
+            position += 8 * rank
+            tensors.append((*_checked(code, shape, size), start, size))
+            start += padded(size)
+    except struct.error:
+        raise malformed("a tensor's description is cut off") from None
+    if position != len(blob):
+        raise malformed("bytes are left after the tensors' descriptions")
+    if len(blob) <= _REMEMBERED_BLOB:
+        if len(_layouts) > 4096:
+            _layouts.clear()
+        _layouts[blob] = tensors, start
+    return tensors, start
+
+
+def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
+    try:
+        dtype = dtypes.as_dtype(code)
+    except TypeError:
+        raise malformed(f"there is no element type {code}") from None
+    if any(d < 0 for d in shape):
+        raise malformed(f"a tensor of shape {shape}")
+    count = math.prod(shape)
+    if dtype.name == "string":
+        if count * 8 > size:
+            raise malformed("a string tensor shorter than its table")
+        return None, shape
+    if dtype.np_dtype.kind == "O" or count * dtype.np_dtype.itemsize != size:
+        raise malformed(f"{size} bytes for a tensor of {dtype.name} with shape {shape}")
+    return dtype.np_dtype, shape
+
+
+def read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
+    count = math.prod(shape)
+    ends = data[: count * 8].view("<u8") if count else np.zeros(0, "<u8")
+    raw = data[count * 8 :].tobytes()
+    if count and (int(ends[-1]) != len(raw) or (np.diff(ends.astype("<i8")) < 0).any()):
+        raise malformed("a string tensor whose table does not fit")
+    found = np.empty(count, object)
+    begin = 0
+    for i, end in enumerate(ends.tolist()):
+        found[i] = raw[begin:end]
+        begin = end
+    return found.reshape(shape)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A step's value as an array to send. Objects that live in one process cannot be sent."""
+    array = value if type(value) is np.ndarray else np.asarray(value)
+    if array.dtype.kind in _NUMBERS:
+        return array
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    if array.dtype.kind == "O" and array.size and not isinstance(array.flat[0], (bytes, str)):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "A handle (of a queue, table, iterator or the like) cannot be sent to another task: use it on the device "
+            "that holds it.",
+        )
+    return array
+
+
+def pieces_of(arrays: list[np.ndarray]) -> list:
+    """What to send of some arrays, each padded: large ones from where they are, small ones together."""
+    pieces: list[Any] = []
+    small = bytearray()
+    for array in arrays:
+        size = array.nbytes
+        gap = padded(size) - size
+        if size <= _SMALL:
+            small += array.tobytes()
+            small += bytes(gap)
+            continue
+        if small:
+            pieces.append(small)
+        pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        small = bytearray(gap)
+    if small:
+        pieces.append(small)
+    return pieces

@@ -1,0 +1,428 @@
+"""Frames on a connection: a small header, a few fields, then raw tensor bytes.
+
+    header   magic, kind, where the body is, number of tensors, which frame of this direction it is, length of the fields, length of the
+             tensor descriptors, length of the body
+    fields   what the message says: packed numbers for the messages of a step, JSON for all others
+    tensors  one descriptor each (element type, dimensions, bytes)
+    loans    of tensors that lie in lent memory: their descriptors, and where they are (shared.py)
+    body     the other tensors' bytes, each starting at a multiple of 64; or where they are in shared memory
+
+Tensors are sent straight from their memory and received straight into memory that XLA can use without a copy.
+Every length is checked against a limit before anything is allocated. Nothing is ever unpickled. A frame that comes
+twice, or out of its turn, ends the connection: nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import socket
+import struct
+import sys
+import termios
+import threading
+import time
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.cluster.transport import shared_memory as shared
+from tensorfleet.cluster.transport.tensor_bytes import (
+    ALIGNMENT,
+    as_array,
+    describe,
+    layout_of,
+    malformed,
+    pieces_of,
+    read_strings,
+)
+
+_HEADER = struct.Struct("<4sBBHIIIQ")
+_MAGIC = b"TFLT"
+_LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
+_LARGE = 1 << 20
+_SHARED, _LENT = 1, 2  # the body is in shared memory; some tensors are in lent memory
+_LOANS = struct.Struct("<HI")  # how many tensors are lent, length of their descriptors
+# As plain numbers: to combine the enumerated ones takes longer than to look for a message.
+_AT_ONCE = int(socket.MSG_DONTWAIT)
+_PEEK = int(socket.MSG_PEEK) | _AT_ONCE
+_CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+# Seconds for which a frame is looked for before going to sleep: an answer, and the next question.
+_MOMENT, _SHORT_MOMENT = 1e-3, 3e-4
+_ANOTHER_RAN = 2e-4  # a look takes longer than this only when another thread had the core meanwhile
+_CROWDED_SECONDS = 0.02
+_MOST_REMEMBERED = 1000
+_SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
+_MOST_PIECES = 512  # a system call takes only so many
+
+# The kinds of message.
+KINDS = range(15)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN, BOARD = (
+    KINDS
+)
+
+
+class Frame:
+    """A message received."""
+
+    __slots__ = ("fields", "kind", "tensors")
+
+    def __init__(self, kind: int, fields: bytes, tensors: list) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.tensors = tensors
+
+    def json(self) -> dict:
+        """The fields of a message that is not of a step."""
+        try:
+            found = json.loads(self.fields) if self.fields else {}
+        except (ValueError, RecursionError):
+            raise malformed("its fields are not JSON") from None
+        if not isinstance(found, dict):
+            raise malformed("its fields are not a JSON object")
+        return found
+
+
+# -- waiting a moment ---------------------------------------------------------------------------------
+
+_watching = threading.Lock()
+_crowded_until = 0.0  # others wanted this core a moment ago
+
+
+def watchfully(look: Callable[[], Any], moment: float = _MOMENT, gives_way: bool = False) -> Any:
+    """What `look` finds within a moment, or None: the caller goes to sleep then.
+
+    Most answers come within a millisecond, and a sleeping thread takes a good part of one to wake up. Whoever
+    else could run goes first, and one thread of a process watches at a time. One that `gives_way` stops when another
+    wants its core, and watches for nothing for a while: the system moves threads to a core that sleeps, not to one that watches.
+    """
+    global _crowded_until
+    found, watching = look(), _watching
+    if found is not None or not _SEVERAL_CORES or not watching.acquire(blocking=False):
+        return found
+    try:
+        now = time.monotonic()
+        until = now + moment
+        if gives_way and now < _crowded_until:
+            return None
+        while found is None and now < until:
+            os.sched_yield()
+            found = look()
+            before, now = now, time.monotonic()
+            if gives_way and now - before > _ANOTHER_RAN:
+                _crowded_until = now + _CROWDED_SECONDS
+                break
+        return found
+    finally:
+        watching.release()
+
+
+# -- sending and receiving ----------------------------------------------------------------------------
+
+
+class Channel:
+    """A connected socket that sends and receives frames. One thread at a time uses it."""
+
+    def __init__(self, sock: socket.socket, largest: int = 1 << 40, asks: bool = True) -> None:
+        """`asks` at the end that sends questions; at the other the next one may be long in coming."""
+        self.sock = sock
+        self.largest = largest
+        self._asks = asks
+        self._moment = _MOMENT if asks else _SHORT_MOMENT
+        self.owner = ""  # whose it is, where it was accepted
+        #: what the last reply on it took from queues, until it is known to have arrived
+        self.handed: Any = None
+        #: what was asked or answered last: it tells how soon the next frame comes
+        self.after: Any = None
+        self._slow: set = set()  # after these it took longer than is worth watching
+        self._secure = hasattr(sock, "pending")  # speaks TLS
+        self._sent = self._received = 0
+        self._buffer = bytearray(1 << 16)
+        self._view = memoryview(self._buffer)
+        self._begin = self._end = 0
+        self._spare: np.ndarray | None = None
+        possible = shared.is_possible(sock)
+        self._outbox = shared.Outbox() if possible else None
+        self._inbox = shared.Inbox() if possible else None
+
+    def fileno(self) -> int:
+        """The file descriptor, for `poll`."""
+        return self.sock.fileno()
+
+    @property
+    def buffered(self) -> bool:
+        """Whether bytes of the next frame have arrived already."""
+        return self._begin < self._end or (self._secure and self.sock.pending() > 0)  # type: ignore[attr-defined]
+
+    def is_closed(self) -> bool:
+        """Whether the other side has closed the connection, as far as is known here."""
+        try:
+            return socket.socket.recv(self.sock, 1, _PEEK) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def is_quiet(self) -> bool:
+        """Whether the connection is open and nothing has come that nobody asked for."""
+        if self._secure:
+            return not self.is_closed()  # TLS says things of its own
+        try:
+            self.sock.recv(1, _PEEK)
+        except BlockingIOError:
+            return not self.buffered
+        except OSError:
+            pass
+        return False
+
+    def has_room(self) -> bool:
+        """Whether a short frame can be sent without waiting for the other side to read."""
+        poll = select.poll()
+        try:
+            poll.register(self.sock.fileno(), select.POLLOUT)
+        except ValueError:  # it was closed here
+            return False
+        return bool(poll.poll(0))
+
+    def is_unread(self) -> bool:
+        """Whether the other side has ended without reading all that was sent to it, as far as the system can tell."""
+        try:
+            waiting = fcntl.ioctl(self.sock.fileno(), termios.TIOCOUTQ, bytes(4))
+            return any(waiting) or self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+        except (OSError, ValueError):  # a system that does not tell, or it was closed here
+            return False
+
+    def shut(self) -> None:
+        """Ends the connection and wakes whoever uses it, whose part it is to close it."""
+        with contextlib.suppress(OSError):  # the other side may have been quicker
+            socket.socket.shutdown(
+                self.sock, socket.SHUT_RDWR
+            )  # without the goodbyes of TLS, which could wait
+
+    def close(self) -> None:
+        """Closes the connection and wakes whoever is reading from it."""
+        self.shut()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Closes the connection, which nobody else uses: the other side is told if anything was left unread."""
+        self.sock.close()
+        if self._inbox is not None and self._outbox is not None:
+            self._inbox.drop()
+            self._outbox.abandon()
+
+    def send(
+        self, kind: int, fields: bytes = b"", values: Sequence[Any] = (), along: Sequence[int] = ()
+    ) -> None:
+        """Sends one frame, and descriptors of memory `along` with it: they are closed here."""
+        arrays, loans, descriptors = self._lend([as_array(v) for v in values])
+        descriptors += along
+        blob, starts, total, arrays = describe(arrays)
+        placed = None
+        if self._outbox is not None and total >= shared.LEAST:
+            placed = self._outbox.put(arrays, starts, total)
+        where = (_SHARED if placed else 0) | (_LENT if loans else 0)
+        header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self._sent, len(fields), len(blob), total)
+        self._sent = (self._sent + 1) & 0xFFFFFFFF
+        text, pieces = header + fields + blob + loans, []
+        if placed is None:
+            pieces = pieces_of(arrays)
+        else:
+            text += placed[0]
+            descriptors += [placed[1]] if placed[1] is not None else []
+        if descriptors:
+            text = self._send_along(text, descriptors)
+        self._send_all([text, *pieces])
+
+    def _lend(self, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], bytes, list[int]]:
+        """The tensors to send the bytes of, what to say of those that are lent, and descriptors to send along."""
+        if self._outbox is None:
+            return arrays, b"", []
+        places, told, descriptors = self._outbox.lend(arrays)
+        if not places:
+            return arrays, b"", descriptors
+        blob = describe([arrays[i] for i in places])[0]
+        rest = [a for i, a in enumerate(arrays) if i not in places]
+        return rest, _LOANS.pack(len(places), len(blob)) + blob + told, descriptors
+
+    def send_json(self, kind: int, values: Sequence[Any] = (), **fields: Any) -> None:
+        """Sends a frame whose fields are JSON."""
+        self.send(kind, json.dumps(fields).encode(), values)
+
+    def _send_along(self, text: bytes, descriptors: list[int]) -> bytes:
+        """Sends descriptors of memory that the other end does not know yet with some bytes; gives those that are left."""
+        try:
+            return text[socket.send_fds(self.sock, [text], descriptors) :]
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _send_all(self, pieces: list) -> None:
+        if len(pieces) == 1 or self._secure:
+            for piece in pieces:
+                self.sock.sendall(piece)
+            return
+        views = [memoryview(p) for p in pieces]
+        while views:
+            sent = self.sock.sendmsg(views[:_MOST_PIECES])
+            while views and sent >= len(views[0]):
+                sent -= len(views.pop(0))
+            if sent:
+                views[0] = views[0][sent:]
+
+    def receive(self) -> Frame:
+        """The next frame; raises ConnectionError when the other side has gone."""
+        header = self._take(_HEADER.size)
+        magic, kind, where, count, number, fields_size, blob_size, size = _HEADER.unpack(header)
+        if magic != _MAGIC:
+            raise malformed("it does not begin as one")
+        if number != self._received:
+            raise malformed(f"it is number {number} where {self._received} was due")
+        self._received = (number + 1) & 0xFFFFFFFF
+        if fields_size + blob_size > _LONGEST_TEXT or size > self.largest:
+            raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
+        fields = self._take(fields_size)
+        if not count and (size or blob_size):
+            raise malformed("bytes of tensors, but no tensor")
+        layout, total = layout_of(self._take(blob_size), count) if count else ([], 0)
+        if total != size:
+            raise malformed("the tensors are not as long as the frame")
+        lent = self._borrowed() if where & _LENT else ()
+        tensors: list[np.ndarray] = []
+        if count:
+            body = self._shared_body(size) if where & _SHARED else self._body(size)
+            for dtype, shape, start, length in layout:
+                if dtype is None:
+                    tensors.append(read_strings(body[start : start + length], shape))
+                else:
+                    tensors.append(np.ndarray(shape, dtype, body, start))
+        for i, tensor in lent:
+            tensors.insert(i, tensor)
+        return Frame(kind, fields, tensors)
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the other end is in the same machine."""
+        return self._inbox is not None
+
+    def mapped(self, size: int) -> Any:
+        """Memory whose descriptor has come along with the last frame."""
+        if self._inbox is None:
+            raise malformed("shared memory over a network")
+        return self._inbox.map_whole(size)
+
+    def _borrowed(self) -> list[tuple[int, np.ndarray]]:
+        """The tensors of a frame that lie in lent memory, and which they are."""
+        if self._inbox is None:
+            raise malformed("shared memory over a network")
+        count, blob_size = _LOANS.unpack(self._take(_LOANS.size))
+        if count > shared.MOST_LOANS or blob_size > _LONGEST_TEXT:
+            raise malformed(f"it claims {count} lent tensors, described by {blob_size} bytes")
+        layout, _ = layout_of(self._take(blob_size), count)
+        found = []
+        for (dtype, shape, _, size), (i, body) in zip(
+            layout, self._inbox.borrow(self._take(count * shared.LOAN.size)), strict=True
+        ):
+            if dtype is None or size != body.size:
+                raise malformed("a lent tensor of another size than its memory")
+            found.append((i, np.ndarray(shape, dtype, body)))
+        return found
+
+    def _take(self, size: int) -> bytes:
+        """`size` bytes, through the buffer."""
+        while self._end - self._begin < size:
+            if self._end - self._begin == 0:
+                self._begin = self._end = 0
+            if self._begin + size > len(self._buffer):
+                if size > len(self._buffer):
+                    return self._take_long(size)
+                kept = self._view[self._begin : self._end].tobytes()
+                self._view[: len(kept)] = kept
+                self._begin, self._end = 0, len(kept)
+            got = self._read(self._view[self._end :])
+            if not got:
+                raise ConnectionError("the connection was closed")
+            self._end += got
+        found = bytes(self._view[self._begin : self._begin + size])
+        self._begin += size
+        return found
+
+    def _read(self, view: memoryview) -> int:
+        """Some bytes, as soon as there are any. What was slow to come the last time is not watched for."""
+        if self._secure or self.sock.gettimeout() is not None:
+            return self._receive(view, 0)
+        began = time.monotonic()
+        got = None
+        if self.after not in self._slow:
+            got = watchfully(lambda: self._receive_now(view), self._moment, gives_way=not self._asks)
+        if got is None:
+            got = self._receive(view, 0)
+            if time.monotonic() - began > self._moment:
+                if len(self._slow) > _MOST_REMEMBERED:
+                    self._slow.clear()
+                self._slow.add(self.after)
+            else:
+                self._slow.discard(self.after)
+        return got
+
+    def _receive_now(self, view: memoryview) -> int | None:
+        try:
+            return self._receive(view, _AT_ONCE)
+        except BlockingIOError:
+            return None
+
+    def _receive(self, view: memoryview, flags: int) -> int:
+        """Some bytes, and the descriptor that may come with them."""
+        if self._inbox is None:
+            return self.sock.recv_into(view, 0, flags)
+        got, told, _, _ = self.sock.recvmsg_into([view], shared.ROOM, flags | _CLOSED_IN_CHILDREN)
+        if told:
+            self._inbox.keep(told)
+        return got
+
+    def _take_long(self, size: int) -> bytes:
+        data = np.empty(size, np.uint8)
+        self._fill(data)
+        return data.tobytes()
+
+    def _shared_body(self, size: int) -> np.ndarray:
+        if self._inbox is None:
+            raise malformed("shared memory over a network")
+        return self._inbox.take(self._take(shared.PLACE.size), size)
+
+    def _body(self, size: int) -> np.ndarray:
+        """Fresh memory, aligned, with the next `size` bytes in it."""
+        # Large memory is used again when nobody holds any of the tensors that were in it: fresh pages cost time.
+        held = _holders_of_spare(self) > _NOBODY_ELSE
+        raw = self._spare
+        if held or raw is None or raw.size != size + ALIGNMENT:
+            raw = np.empty(size + ALIGNMENT, np.uint8)
+            if size >= _LARGE:
+                self._spare = raw
+        shift = -raw.ctypes.data % ALIGNMENT
+        body = raw[shift : shift + size]
+        self._fill(body)
+        return body
+
+    def _fill(self, target: np.ndarray) -> None:
+        view = memoryview(target)  # type: ignore[arg-type]
+        have = min(self._end - self._begin, len(view))
+        view[:have] = self._view[self._begin : self._begin + have]
+        self._begin += have
+        while have < len(view):
+            got = self.sock.recv_into(view[have:])
+            if not got:
+                raise ConnectionError("the connection was closed in the middle of a message")
+            have += got
+
+
+def _holders_of_spare(channel: Any) -> int:
+    return sys.getrefcount(channel._spare)
+
+
+_NOBODY_ELSE = _holders_of_spare(types.SimpleNamespace(_spare=object()))

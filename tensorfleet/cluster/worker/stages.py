@@ -1,0 +1,98 @@
+"""A stage as the task that runs it knows it: the program, where its feeds come from and where its results go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.cluster.master.graph_registration import found
+from tensorfleet.cluster.transport.wire_dtype import is_full
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.partition import elsewhere, standing
+from tensorfleet.runtime.resources import VariableStore
+from tensorfleet.runtime.scheduling.host_ops import HostItem
+from tensorfleet.runtime.segments.segment_item import SegmentItem
+
+
+class RegisteredStage:
+    """One registered stage: the program, where its feeds come from and where its results go."""
+
+    def __init__(self, session: Any, told: dict, known: dict) -> None:
+        graph = session.graph
+        self.given = len(told["given"])
+        self.fixed = sorted(
+            int(i) for i in told.get("fixed", ())
+        )  # of those given, what a loop sends but once
+        self.kept = told["kept"]
+        self.awaited = told["awaited"]
+        self.held = [name for _, name in told.get("held", ())]
+        held = [name for name, _ in told.get("held", ())]
+        feeds = [graph.get_tensor_by_name(n) for n in (*told["given"], *self.kept, *self.awaited, *held)]
+        wanted = dict.fromkeys([*told["reply"], *told["keep"], *told.get("hold", ())])
+        for push in told["push"]:
+            wanted.update(dict.fromkeys(push["names"]))
+        place = {name: i for i, name in enumerate(wanted)}
+        ops = [graph.get_operation_by_name(n) for n in told["ops"]]
+        fetches = [graph.get_tensor_by_name(n) for n in wanted]
+        self.program = session.engine.program(
+            fetches,
+            [graph.get_operation_by_name(n) for n in told["targets"]],
+            feeds,
+            elsewhere(ops, {*feeds, *(graph.get_tensor_by_name(n) for n in known)}),
+            {graph.get_tensor_by_name(n): v for n, v in known.items()},
+            found(told["branches"], graph) if "branches" in told else None,
+            (ops, _seen_live(told["live"], graph)) if "live" in told else None,
+        )
+        self.wire = told["wire"]
+        self.thin = {place[n]: n for n in told["thin"]}
+        self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
+        self.reply = [place[n] for n in told["reply"]]
+        self.keep = [(n, place[n]) for n in told["keep"]]
+        self.hold = [(n, place[n]) for n in told.get("hold", ())]
+        self.push = [
+            (p["task"], p["address"], p["names"], [place[n] for n in p["names"]]) for p in told["push"]
+        ]
+        self.alone = not (self.kept or self.awaited or self.keep or self.hold or self.held)
+        #: whether it only reads: it is not one of those that make up the step here, and need not be asked for
+        self.plain = bool(told.get("plain")) and self.alone and not (self.given or self.push)
+        #: whether what it takes from queues goes nowhere but into the reply
+        self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
+        #: when it ends by taking an element from a queue, and that is all of the reply: the op, and which components those are
+        self.answers = None if self.keep or self.push or self.hold or self.thin else self._taken_last()
+
+    def _taken_last(self) -> tuple[Operation, list[int]] | None:
+        last = self.program.last_to_run()
+        if not isinstance(last, HostItem) or last.op.type not in ("QueueDequeue", "QueueDequeueV2"):
+            return None
+        wanted = [self.program.fetch_slots[i] for i in self.reply]
+        if not all(s in last.outs for s in wanted):
+            return None
+        return last.op, [last.outs.index(s) for s in wanted]
+
+    def reads(self) -> list[VariableStore] | None:
+        """For each value of the reply the variable that has it, if the stage does nothing but read them."""
+        if not self.plain or self.thin:
+            return None
+        of: dict[int, VariableStore] = {}
+        program = self.program
+        for item in program.items:
+            if not isinstance(item, SegmentItem) or (item.segment.steps and item.reading is None):
+                return None
+            if item.reading is not None:
+                of |= {slot: item.stores[i] for slot, i in zip(item.outs, item.reading, strict=True)}
+        found = [of.get(s) if isinstance(s, int) else s.store for s in program.fetch_slots]
+        wanted = [found[i] for i in self.reply]
+        return None if None in wanted else [s for s in wanted if s is not None]
+
+
+def _seen_live(told: list, graph: Graph) -> dict[tuple[Operation, int], Operation]:
+    named = graph.get_operation_by_name
+    return {(named(op), int(i)): named(variable) for op, i, variable in told}
+
+
+def _only_takes(ops: list[Operation]) -> bool:
+    """Whether a stage does nothing that could not be undone by putting back what it took from queues."""
+    return all(
+        op.type.startswith("QueueDequeue") or standing(op) or not (op.spec.stateful or op.spec.updates)
+        for op in ops
+    )

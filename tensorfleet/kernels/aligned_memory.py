@@ -1,0 +1,209 @@
+"""Arrays where XLA wants them: it takes memory that starts at a multiple of 64 as it is, and copies any other."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.kernels.openblas_library import libraries
+from tensorfleet.kernels.parallel_for import in_parts
+
+_ALIGNMENT = 64
+_WORTH = 1 << 12  # bytes
+_MOST_KEPT = 1 << 22  # bytes of a piece; larger ones do not stay in the processor's cache anyway
+_WORTH_BLOCKS = 1 << 18  # bytes
+_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads copies
+_PAGE, _HALF_LINE = 1 << 12, 32
+_FEWEST = 64  # elements before the last axis that are worth a call
+_MATRIX = 1 << 12  # elements of a matrix that OpenBLAS is called for
+_WORTH_TRANSPOSING_APART = 1 << 23  # bytes; less it transposes before another thread has begun
+_PIECES = 3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
+_first_byte: Any = ctypes.c_char.from_buffer
+
+
+def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """A new array, of any contents; a large one starts where XLA wants it."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < _WORTH or dtype.hasobject:
+        return np.empty(shape, dtype)
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    return np.ndarray(shape, dtype, memory, -_address(memory) % _ALIGNMENT)
+
+
+class Recycler:
+    """Makes arrays in memory that earlier ones have left, and that the processor still has at hand.
+
+    An array holds the memory it lies in, and so does all that was made of it without a copy (views, what JAX has
+    taken as it is). So the references to a piece of memory tell when nobody uses it any more.
+    """
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[np.ndarray, int]] = []  # and where in them an array starts
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        """A new array, as `empty` makes it. One thread at a time."""
+        size = math.prod(shape) * dtype.itemsize
+        if not _WORTH <= size <= _MOST_KEPT or dtype.hasobject:
+            return empty(shape, dtype)
+        for piece in self._pieces:
+            if len(piece[0]) == size + _ALIGNMENT and _references(piece) == _UNUSED:
+                return np.ndarray(shape, dtype, *piece)
+        self._pieces = [p for p in self._pieces if len(p[0]) == size + _ALIGNMENT]
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        start = -_address(memory) % _ALIGNMENT
+        if len(self._pieces) < _PIECES:
+            self._pieces.append((memory, start))
+        return np.ndarray(shape, dtype, memory, start)
+
+
+def _references(piece: tuple[np.ndarray, int]) -> int:
+    return sys.getrefcount(piece[0])
+
+
+_UNUSED = _references((np.empty(0, np.uint8), 0))
+
+
+def stored(xp: Any, x: Any) -> Any:
+    """`x` as an array of its own once traced, where XLA would compute it again in each of many places that read it."""
+    if xp is np:
+        return x
+    from jax import lax
+
+    return lax.optimization_barrier(x)
+
+
+def final(array: np.ndarray) -> np.ndarray:
+    """An array that its maker gives away and nobody will change: who assigns it to a variable need not copy it."""
+    part: Any = array
+    while type(part) is np.ndarray:
+        part.flags.writeable = False
+        part = part.base
+    return array
+
+
+def is_final(value: Any) -> bool:
+    """Whether nobody can change a value, neither it nor what it is a view of; and all of that memory is its own."""
+    if type(value) is not np.ndarray or not value.flags.c_contiguous:
+        return False
+    size = value.nbytes
+    while type(value) is np.ndarray and not value.flags.writeable:
+        if value.base is None:
+            return value.nbytes == size
+        value = value.base
+    return False
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether nobody can change a value, though it may lie in memory that others have a part of: one that came in a message."""
+    while type(value) is np.ndarray and not value.flags.writeable:
+        value = value.base
+    return value is None or isinstance(value, mmap.mmap)
+
+
+def aligned(value: Any) -> Any:
+    """A value that XLA can use where it is: its own copy of an array that starts elsewhere takes ten times as long."""
+    if type(value) is not np.ndarray or value.nbytes < _WORTH:
+        return value
+    if value.flags.c_contiguous and _address(value) % _ALIGNMENT == 0:
+        return value
+    copy = empty(value.shape, value.dtype)
+    if value.flags.c_contiguous and not value.dtype.hasobject:
+        target, source = copy.reshape(-1), value.reshape(-1)
+        least = 4 * _WORTH_DIVIDING // value.itemsize  # fewer are copied before another thread has begun
+        in_parts(lambda start, stop: np.copyto(target[start:stop], source[start:stop]), source.size, least)
+    else:
+        np.copyto(copy, value)
+    return copy
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A copy of an array, in C's order."""
+    lengths = array.shape[:-1]
+    if array.nbytes < _WORTH_BLOCKS or not lengths or array.dtype.hasobject:
+        return np.array(array, order="C")
+    made = np.empty(array.shape, array.dtype)
+    if array.nbytes < _WORTH_TRANSPOSING_APART and _transpose(made, array):
+        return made
+    axis = lengths.index(max(lengths))
+    count, target, source = lengths[axis], np.moveaxis(made, axis, 0), np.moveaxis(array, axis, 0)
+    least = -(-_WORTH_DIVIDING * count // array.nbytes)
+    in_parts(lambda start, stop: _copy(target[start:stop], source[start:stop]), count, least)
+    return made
+
+
+def _copy(target: np.ndarray, source: np.ndarray) -> None:
+    """Copies an array.
+
+    Where a dimension is moved behind the last, which lie side by side then, OpenBLAS transposes one matrix after another.
+    Otherwise, numbers that lie a page or more apart (those of a column, when a matrix is transposed) would drive each other out of
+    the processor's cache before their neighbours are wanted: only as many of them as half a line of it holds are taken
+    at a time.
+    """
+    if _transpose(target, source):
+        return
+    last = source.shape[-1]
+    if abs(source.strides[-1]) < _PAGE or source.size < _FEWEST * last:
+        np.copyto(target, source)
+        return
+    block = max(1, _HALF_LINE // source.itemsize)
+    for start in range(0, last, block):
+        target[..., start : start + block] = source[..., start : start + block]
+
+
+def _transpose(target: np.ndarray, source: np.ndarray) -> bool:
+    """Copies an array by transposing matrices; returns whether it did, since there may be none, or only small ones."""
+    size = source.itemsize
+    library = next((one for one in libraries("numpy.libs") if one.can_transpose(source.dtype)), None)
+    if library is None or source.strides[-1] == size or not target.flags.writeable:
+        return False
+    shape, there, here = _merged(source.shape, target.strides, source.strides)
+    if len(shape) < 2 or there[-1] != size or size not in here:
+        return False
+    axis, last = here.index(size), len(shape) - 1
+    columns, rows, apart, beyond = shape[axis], shape[last], here[last], there[axis]
+    rest = [i for i in range(last) if i != axis]
+    if columns * rows < _MATRIX or any(step % size for step in (*here, *there)):
+        return False
+    if apart < columns * size or beyond < rows * size:
+        return False
+    read, written = (a.__array_interface__["data"][0] for a in (source, target))
+    for place in np.ndindex(*(shape[i] for i in rest)):
+        start = read + sum(p * here[i] for p, i in zip(place, rest, strict=True))
+        end = written + sum(p * there[i] for p, i in zip(place, rest, strict=True))
+        library.transpose(source.dtype, rows, columns, start, apart // size, end, beyond // size)
+    return True
+
+
+def _merged(shape: Sequence[int], *strides: Sequence[int]) -> list[list[int]]:
+    """A shape and the strides of arrays that have it, with dimensions as one that lie behind each other in all of them."""
+    lengths: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, length in enumerate(shape):
+        own = [one[axis] for one in strides]
+        if length == 1:
+            continue
+        if lengths and all(s[-1] == o * length for s, o in zip(steps, own, strict=True)):
+            lengths[-1] *= length
+            for s, o in zip(steps, own, strict=True):
+                s[-1] = o
+            continue
+        lengths.append(length)
+        for s, o in zip(steps, own, strict=True):
+            s.append(o)
+    return [lengths, *steps]
+
+
+def _address(array: np.ndarray) -> int:
+    """Where a contiguous array starts. What every array can tell takes five times as long to ask for."""
+    try:
+        return ctypes.addressof(_first_byte(array))
+    except (TypeError, ValueError, BufferError):  # it may not be written to, or has a type of its own
+        return array.__array_interface__["data"][0]

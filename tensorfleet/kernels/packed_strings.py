@@ -1,0 +1,212 @@
+"""A tensor of many strings, in whichever forms somebody has asked for.
+
+Python's objects are one form. To make a hundred thousand of them takes longer than most operations do, so an operation on many
+strings gives them as places in one buffer, and the next takes them as such; objects are made where somebody needs
+objects. A third form is the first bytes of all strings as columns of words, for what compares or hashes short ones.
+
+None of the forms ever changes, so what was made of one once is kept with it, and tensors that differ only in their shape
+share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.kernels.string_buffers import (
+    MANY,
+    WIDEST,
+    WORD_MASKS,
+    Buffer,
+    parts,
+    texts_of,
+)
+from tensorfleet.kernels.string_memory import AT_ONCE, InMemory, in_memory
+
+
+class _Forms:
+    """The strings of a tensor, one behind the other: at least one of objects and buffer is there."""
+
+    __slots__ = ("buffer", "columns", "lengths", "objects", "sources")
+
+    def __init__(self, objects: np.ndarray | None, buffer: Buffer | None) -> None:
+        self.objects = objects
+        self.buffer = buffer
+        self.lengths: np.ndarray | None = None if buffer is None else buffer.lengths
+        self.columns: np.ndarray | None = None
+        self.sources: list[tuple[slice, InMemory | Buffer]] | None = None
+
+
+class Strings:
+    """`MANY` strings or more, of some shape. Numpy takes it for an array of `bytes`."""
+
+    __slots__ = ("_forms", "shape")
+    dtype = np.dtype(object)
+
+    def __init__(self, forms: _Forms, shape: Sequence[int]) -> None:
+        self._forms = forms
+        self.shape = tuple(shape)
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Strings:
+        """The strings of an array that nobody changes any more."""
+        return cls(_Forms(array.reshape(-1), None), array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many strings there are."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """What an array of the objects takes, as numpy counts it."""
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        made = self.objects.reshape(self.shape)
+        return made.copy() if copy else made
+
+    @property
+    def objects(self) -> np.ndarray:
+        """All strings as a vector of `bytes`, for nobody to change."""
+        forms = self._forms
+        if forms.objects is None:
+            assert forms.buffer is not None
+            forms.objects = texts_of(forms.buffer)
+        return forms.objects
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How long each string is."""
+        forms = self._forms
+        if forms.lengths is None:
+            found = [source.lengths for _, source in self.sources()]
+            forms.lengths = np.concatenate(found) if len(found) > 1 else found[0].copy()
+        return forms.lengths
+
+    @property
+    def buffer(self) -> Buffer:
+        """All strings in one buffer."""
+        forms = self._forms
+        if forms.buffer is None:
+            forms.buffer = self._apart()
+            forms.sources = None
+        return forms.buffer
+
+    def apart(self) -> Buffer:
+        """A buffer in which they lie in order, with at least one zero and nothing else between them."""
+        found = self.buffer
+        if not found.apart:
+            found = self._forms.buffer = self._apart()
+        return found
+
+    def _apart(self) -> Buffer:
+        # Of few, to join them is faster; of many it is to fetch their words.
+        columns = self.columns() if self.size > 2 * AT_ONCE else self._forms.columns
+        if columns is None:
+            return Buffer.of(self.objects.tolist())
+        return Buffer.of_columns(columns, self.lengths)
+
+    def columns(self) -> np.ndarray | None:
+        """The strings as numbers of eight bytes: a row for each eight, zeros behind the ends. None when some are long.
+
+        There is a zero behind the longest, too.
+        """
+        forms = self._forms
+        if forms.columns is None:
+            width = (int(self.lengths.max()) >> 3) + 1
+            if width > WIDEST:
+                return None
+            forms.columns = self._columns(width)
+        return forms.columns
+
+    def first_words(self, width: int) -> np.ndarray:
+        """So many columns of words, however long the strings are."""
+        columns = self.columns()
+        if columns is None:
+            return self._columns(width)
+        missing = width - len(columns)
+        return np.pad(columns, ((0, missing), (0, 0))) if missing > 0 else columns[:width]
+
+    def _columns(self, width: int) -> np.ndarray:
+        made = np.empty((width, len(self.lengths)), np.uint64)
+        for places, source in self.sources():
+            _fill(made[:, places], source)
+        return made
+
+    def sources(self) -> list[tuple[slice, InMemory | Buffer]]:
+        """Where strings are, `AT_ONCE` of them at a time."""
+        forms = self._forms
+        if forms.buffer is not None:
+            return [(at, forms.buffer.some(at)) for at, _ in parts(forms.buffer.starts)]
+        if forms.sources is None:
+            assert forms.objects is not None
+            some = parts(forms.objects)
+            forms.sources = [(at, in_memory(s) or Buffer.of(s.tolist())) for at, s in some]
+        return forms.sources
+
+    def reshaped(self, shape: Sequence[int]) -> Strings:
+        """The same strings in another shape."""
+        return Strings(self._forms, shape)
+
+    def moved(self, move: Callable[[np.ndarray], tuple]) -> tuple:
+        """What is left of the strings when their elements are moved, by a function of any array of this shape."""
+        forms = self._forms
+        if forms.objects is not None:
+            return tuple(self._as_moved(forms.objects, made) for made in move(np.asarray(self)))
+        buffer = self.buffer
+        starts, lengths = (move(a.reshape(self.shape)) for a in (buffer.starts, buffer.lengths))
+        made = zip(starts, lengths, strict=True)
+        return tuple(
+            self.reshaped(a.shape)
+            if _in_place(buffer.starts, a)
+            else strings_in(Buffer(buffer.data, a.ravel(), n.ravel()), a.shape)
+            for a, n in made
+        )
+
+    def _as_moved(self, objects: np.ndarray, made: np.ndarray) -> Strings | np.ndarray:
+        return self.reshaped(made.shape) if _in_place(objects, made) else made
+
+
+def _in_place(flat: np.ndarray, made: np.ndarray) -> bool:
+    """Whether an array is another in another shape."""
+    return (
+        made.size == flat.size
+        and made.flags.c_contiguous
+        and made.__array_interface__["data"] == flat.__array_interface__["data"]
+    )
+
+
+def _fill(columns: np.ndarray, source: InMemory | Buffer) -> None:
+    last = source.lengths >> 3
+    for i, row in enumerate(columns):
+        word = source.whole_words(source.starts + (np.minimum(last, i) << 3))
+        np.bitwise_and(word, WORD_MASKS.take(source.lengths - 8 * i, mode="clip"), row)
+
+
+def together(value: Any, least: int = MANY) -> Strings | None:
+    """The strings of a tensor, to be worked on all at once; None when they are objects, and fewer than `least`."""
+    if type(value) is Strings:
+        return value
+    return Strings.of(value) if isinstance(value, np.ndarray) and value.size >= least else None
+
+
+def strings_in(buffer: Buffer, shape: Sequence[int]) -> Strings | np.ndarray:
+    """A tensor of the strings in a buffer: of objects, when they are few."""
+    if len(buffer.lengths) < MANY:
+        return texts_of(buffer).reshape(shape)
+    return Strings(_Forms(None, buffer), shape)
+
+
+__all__ = ["AT_ONCE", "Strings", "strings_in", "together"]

@@ -1,9 +1,0 @@
-"""Stands in for TensorFlow on PYTHONPATH: the first import of it installs TensorFleet's alias."""
-
-import importlib
-import sys
-
-from tensorfleet.launch import alias
-
-alias.install()
-sys.modules[__name__] = importlib.import_module("tensorfleet")

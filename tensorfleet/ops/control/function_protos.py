@@ -1,0 +1,112 @@
+"""Functions from outside of a program: described by a `FunctionDef`, from a library of them, or declared by name alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.naming import export
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import FunctionGraph, add_function
+from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.ops.control.function_calls import _Function
+
+_FUNCTION = "python.framework.function"
+
+
+class _Described(_Function):
+    """A function whose body is that of a `FunctionDef`."""
+
+    def __init__(self, fdef: Any, grad_func: _Function | None) -> None:
+        self._proto = type(fdef)()
+        self._proto.CopyFrom(fdef)
+        types = [dtypes.as_dtype(arg.type) for arg in fdef.signature.input_arg]
+        super().__init__(lambda *_: None, types, {"grad_func": grad_func})
+
+    @property
+    def name(self) -> str:
+        """The name that the definition gives."""
+        return self._proto.signature.name
+
+    @property
+    def definition(self) -> Any:
+        """What it was made from."""
+        return self._proto
+
+    @property
+    def captured_inputs(self) -> list:
+        """None: what a definition takes from around is among its arguments."""
+        return []
+
+    def _body(self, types: Sequence[DType]) -> FunctionGraph:
+        from tensorfleet.graph.library import body_of
+
+        graph = get_default_graph()
+        found = graph._functions.get(self.name)
+        if found is None:
+            found = body_of(graph, self._proto)
+            add_function(found)
+            self._add_gradient(found)
+        return found
+
+
+@export(f"{_FUNCTION}._from_definition")
+def from_definition(fdef: Any, grad_func: Any = None) -> _Function:
+    """The function that a `FunctionDef` describes; `grad_func` is its gradient, if it has one of its own."""
+    return _Described(fdef, grad_func)
+
+
+@export(f"{_FUNCTION}.from_library")
+def from_library(lib: Any) -> list[_Function]:
+    """The functions of a `FunctionDefLibrary`, those that are gradients of others with them."""
+    if not lib.function and not lib.gradient:
+        return []
+    definitions = {f.signature.name: f for f in lib.function}
+    gradients = {g.function_name: g.gradient_func for g in lib.gradient}
+    for name in {*gradients, *gradients.values()} - definitions.keys():
+        raise ValueError(
+            f"FunctionDefLibrary missing '{name}' FunctionDef. Add it, or leave out its gradient."
+        )
+    made: dict[str, _Function] = {}
+
+    def make(name: str, within: tuple[str, ...]) -> _Function:
+        if name in within:
+            raise ValueError(
+                f"FunctionDefLibrary contains cyclic gradient functions! {' -> '.join((*within, name))}"
+            )
+        if name not in made:
+            backward = gradients.get(name)
+            grad_func = None if backward is None else make(backward, (*within, name))
+            made[name] = from_definition(definitions[name], grad_func)
+        return made[name]
+
+    return [make(name, ()) for name in definitions]
+
+
+@export(f"{_FUNCTION}.Declare")
+class Declare:
+    """A function known by its name, the arguments and the results: what it does is in the library when it is run.
+
+    `inputs` and `outputs` are pairs of a name and a type.
+    """
+
+    def __init__(self, func_name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self._name = func_name
+        self._inputs = [(name, dtypes.as_dtype(kind)) for name, kind in inputs]
+        self._outputs = [(name, dtypes.as_dtype(kind)) for name, kind in outputs]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = kwargs.pop("name", None)
+        if kwargs:
+            raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
+        if len(args) != len(self._inputs):
+            raise ValueError(f"Expected number of arguments: {len(self._inputs)}, received: {len(args)}")
+        given = [to_tensor(a) for a in args]
+        types = [kind for _, kind in self._outputs]
+        call = apply_op("PartitionedCall", given, f=self._name, Tout=types, name=name or self._name)
+        if not types:
+            return call
+        return tuple(call.outputs) if len(types) > 1 else call.outputs[0]

@@ -1,0 +1,297 @@
+"""Branches and loops whose parts are functions: the ops If, Case, While and For."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorfleet.base import dtypes, errors
+from tensorfleet.base.naming import export
+from tensorfleet.base.platform.compat import as_text
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.functions import FunctionGraph, find_function
+from tensorfleet.graph.gradients import gradients
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.scopes import device, get_default_graph
+from tensorfleet.ops.common import UNKNOWN
+from tensorfleet.ops.control.function_calls import Defun, call_body, kernels_of
+
+
+def _known(values: Sequence[Any]) -> bool:
+    return all(isinstance(v, (np.ndarray, np.generic)) for v in values)
+
+
+def _unchecked(*_: Any, **__: Any) -> None:
+    """What a kernel inside a traced branch or loop reports to: flags cannot leave it."""
+
+
+def _declared(op: Operation) -> list[TensorShape]:
+    shapes = op._attrs.get("output_shapes") or []
+    return list(shapes) if len(shapes) == len(op._outputs) else [UNKNOWN] * len(op._outputs)
+
+
+def _truth(xp: Any, cond: Any) -> Any:
+    """As TensorFlow takes it: not zero, not an empty string; of what is no scalar, that there is any."""
+    if np.ndim(cond):
+        return cond.size > 0
+    value = np.asarray(cond)[()] if isinstance(cond, (np.ndarray, np.generic)) else cond
+    return bool(value) if isinstance(value, (bytes, str, np.generic)) else xp.asarray(value) != 0
+
+
+def _refuse(text: str) -> NoReturn:
+    raise errors.invalid(text)
+
+
+_IF = (
+    "cond: Tcond, input: list(Tin) -> output: list(Tout)",
+    "Tcond: type; Tin: list(type); Tout: list(type); then_branch: func; else_branch: func; "
+    "output_shapes: list(shape) = []",
+)
+
+
+def _if(
+    xp: Any, cond: Any, args: list, *, then_branch: Any, else_branch: Any, op: Operation, check: Any
+) -> tuple:
+    truth = _truth(xp, cond)
+    branches = [find_function(op.graph, f) for f in (then_branch, else_branch)]
+    if isinstance(truth, (bool, np.ndarray, np.generic)):
+        return call_body(xp, branches[0 if truth else 1], args, check)
+    import jax
+
+    def branch(body: FunctionGraph) -> Callable:
+        return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
+
+    return jax.lax.cond(truth, branch(branches[0]), branch(branches[1]), [xp.asarray(a) for a in args])
+
+
+def _case_shapes(op: Operation) -> list[TensorShape]:
+    """Also puts functions that are given as such into the graph's library."""
+    branches = op._attrs["branches"]
+    op._attrs["branches"] = [_named(f, op._inputs[1:]) if hasattr(f, "_body") else f for f in branches]
+    return _declared(op)
+
+
+def _case(xp: Any, index: Any, args: list, *, branches: list, op: Operation, check: Any) -> tuple:
+    bodies = [find_function(op.graph, f) for f in branches]
+    last = len(bodies) - 1
+    if isinstance(index, (np.ndarray, np.generic)):
+        chosen = int(index) if 0 <= int(index) <= last else last
+        return call_body(xp, bodies[chosen], args, check)
+    import jax
+
+    def branch(body: FunctionGraph) -> Callable:
+        return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
+
+    chosen = xp.where((index < 0) | (index > last), last, index)
+    return jax.lax.switch(chosen, [branch(b) for b in bodies], [xp.asarray(a) for a in args])
+
+
+for _name in ("Case", "StatelessCase"):
+    op(
+        _name,
+        "branch_index: int32, input: list(Tin) -> output: list(Tout)",
+        "Tin: list(type); Tout: list(type); branches: list(func) >= 1; output_shapes: list(shape) = []",
+        shape=_case_shapes,
+    )(_case)
+
+
+_WHILE = (
+    "input: list(T) -> output: list(T)",
+    "T: list(type); cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: int = 10",
+)
+
+
+def _while(xp: Any, args: list, *, cond: Any, body: Any, op: Operation, check: Any) -> tuple:
+    test, step = find_function(op.graph, cond), find_function(op.graph, body)
+    if len(test.outputs) != 1:
+        _refuse(f"Expected a single scalar return value from WhileOp cond, got {len(test.outputs)} tensors.")
+    own = len(args) - len(step.captures)
+    if len(step.outputs) != own:
+        _refuse(f"While loop body returned {len(step.outputs)} arguments. Expected: {own}.")
+    values, around = args[:own], args[own:]
+    if _known(args):
+        while _truth(np, call_body(np, test, values, check)[0]):
+            values = list(call_body(np, step, [*values, *around], check))
+        return (*values, *around)
+    import jax
+
+    last = jax.lax.while_loop(
+        lambda given: _truth(xp, call_body(xp, test, given, _unchecked)[0]),
+        lambda given: tuple(xp.asarray(v) for v in call_body(xp, step, [*given, *around], _unchecked)),
+        tuple(xp.asarray(a) for a in values),
+    )
+    return (*last, *around)
+
+
+for _name in ("If", "StatelessIf"):
+    op(_name, *_IF, shape=_declared)(_if)
+for _name in ("While", "StatelessWhile"):
+    op(_name, *_WHILE, shape=_declared)(_while)
+
+
+@op(
+    "For",
+    "start: int32, limit: int32, delta: int32, input: list(T) -> output: list(T)",
+    "T: list(type); body: func",
+    shape=_declared,
+    static=["start", "limit", "delta"],
+)
+def _for(
+    xp: Any, start: Any, limit: Any, delta: Any, args: list, *, body: Any, op: Operation, check: Any
+) -> tuple:
+    for word, value in (("start", start), ("limit", limit), ("delta", delta)):
+        if np.ndim(value):
+            _refuse(f"{word} must be a scalar, but {list(np.shape(value))}")
+    first, last, by = int(start), int(limit), int(delta)
+    if (last - first) * by < 0 or (by == 0 and first != last):
+        _refuse(f"Invalid start/limit/delta: {first} {last} {by}")
+    step = find_function(op.graph, body)
+    own = len(args) - len(step.captures)
+    if len(step.outputs) != own:
+        _refuse(f"For loop body returned {len(step.outputs)} arguments. Expected: {own}")
+    values, around = args[:own], args[own:]
+    for i in range(first, last, by) if by else ():
+        values = list(call_body(xp, step, [np.int32(i), *values, *around], check))
+    return (*values, *around)
+
+
+not_differentiable("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "For")
+
+
+def _named(function: Any, tensors: Sequence[Tensor]) -> str:
+    """The name in the graph's library of a function, for arguments of these types."""
+    body = function._body([t.dtype.base_dtype for t in tensors])
+    kernels_of(body)  # refuses what cannot be called
+    if body.captures:
+        raise ValueError(
+            f"Function '{body.name}' uses tensors from around it: give them as arguments instead."
+        )
+    return body.name
+
+
+@export("python.ops.functional_ops.If")
+def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | None = None) -> list:
+    """One of two functions of the inputs, as a condition says when it runs."""
+    tensors = [to_tensor(x) for x in inputs]
+    made = apply_op(
+        "If",
+        cond,
+        tensors,
+        then_branch=_named(then_branch, tensors),
+        else_branch=_named(else_branch, tensors),
+        Tout=[t.dtype.base_dtype for t in then_branch._body([x.dtype.base_dtype for x in tensors]).outputs],
+        name=name,
+    )
+    return made.outputs
+
+
+@export("python.ops.functional_ops.While")
+def While(input_: Any, cond: Any, body: Any, name: str | None = None, hostmem: Any = None) -> list:
+    """Applies one function to values as long as another says so of them.
+
+    What the first function takes from around it stays the same in all rounds.
+    """
+    tensors = [to_tensor(x) for x in input_]
+    test, step = _named(cond, tensors), body._body([t.dtype.base_dtype for t in tensors])
+    kernels_of(step)
+    made = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
+    return made.outputs[: len(tensors)]
+
+
+@export("python.ops.functional_ops.For")
+def For(
+    start: Any,
+    limit: Any,
+    delta: Any,
+    inputs: Any,
+    body: Any,
+    name: str | None = None,
+    hostmem: Any = None,
+    rewrite_with_while: bool | None = None,
+) -> list:
+    """Applies a function of a counter and values to the values, once for each number of a range.
+
+    What the function takes from around it stays the same in all rounds.
+    """
+    if rewrite_with_while:
+        return _for_as_while(start, limit, delta, inputs, body, name)
+    tensors = [to_tensor(x) for x in inputs]
+    counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])
+    kernels_of(counted)
+    around = list(counted.captures)
+    made = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
+    return made.outputs[: len(tensors)]
+
+
+def _for_as_while(start: Any, limit: Any, delta: Any, inputs: Any, body: Any, name: str | None) -> list:
+    """The loop over a range as one that counts the rounds itself."""
+    tensors = [to_tensor(x) for x in inputs]
+    kinds = [dtypes.int32] * 3 + [t.dtype.base_dtype for t in tensors]
+    known = body._body([dtypes.int32, *kinds[3:]])
+
+    def goes_on(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
+        return (delta > 0) & (at < limit) | (delta < 0) & (at > limit)
+
+    def one_round(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
+        return (at + delta, limit, delta, *_listed(body(at, *values)))
+
+    test = Defun(*kinds, func_name=f"{known.name}_Cond")(goes_on)
+    step = Defun(*kinds, func_name=f"{known.name}_Body")(one_round)
+    counts = [to_tensor(x, dtypes.int32) for x in (start, limit, delta)]
+    return While([*counts, *tensors], test, step, name=name)[3:]
+
+
+def _listed(results: Any) -> list:
+    if isinstance(results, Operation):
+        return []
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+@export("python.ops.functional_ops.remote_call")
+def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = None) -> list:
+    """The results of a function, computed on a device, which may be named by a constant."""
+    if isinstance(target, Tensor):
+        named = constant_value(target)
+        if named is None:
+            raise ValueError(
+                f"The target of a remote call must be known when the graph is built, got {target}. "
+                "Give the device as a string or a constant."
+            )
+        target = as_text(named.item())
+    with device(target):
+        return _listed(f(*args, name=name or "RemoteCall"))
+
+
+@export("python.ops.functional_ops.partitioned_call")
+def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> Any:
+    """The results of a function, or what runs it when it has none; what it takes from around it may be given again."""
+    own = [a for a in args if not any(a is c for c in f.captured_inputs)]
+    made = f(*own, name="PartitionedCall")
+    return made if isinstance(made, Operation) else _listed(made)
+
+
+@export("python.ops.functional_ops.symbolic_gradient")
+def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> list:
+    """The gradients of a function: `input` is its arguments, then the gradients of its results."""
+    if isinstance(f, str):
+        body = find_function(get_default_graph(), f)
+        count, types = len(body.inputs), [t.dtype.base_dtype for t in body.outputs]
+        args = [to_tensor(x) for x in input[:count]]
+        results = apply_op("PartitionedCall", [*args, *body.captures], f=f, Tout=types).outputs
+    else:
+        count = len(f.declared_input_types)
+        args = [to_tensor(x) for x in input[:count]]
+        results = _listed(f(*args))
+    return gradients(results, args, [to_tensor(x) for x in input[count:]])
+
+
+@export("python.ops.functional_ops.Gradient")
+def Gradient(inputs: Any, f: Any, name: str | None = None) -> list:
+    """The gradients of a function with respect to its arguments, as `symbolic_gradient` gives them."""
+    return symbolic_gradient(inputs, f.declared_input_types, f, name)

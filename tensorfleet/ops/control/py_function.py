@@ -1,0 +1,173 @@
+"""`tf.py_function`: a Python function of tensors that have values, called in each run; with a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import dtypes
+from tensorfleet.base.naming import export, find
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import gradient, op
+from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.ops.array.basic import unknown_like
+from tensorfleet.ops.control.host_ops import call_by_token, function_of, register_function
+
+
+class ValueTensor(Tensor):
+    """A tensor in the body of a `py_function`: it can be asked for its value."""
+
+    __slots__ = ()
+
+    def numpy(self) -> Any:
+        """The value, as a numpy array, number or bytes."""
+        return self.graph._value(self)  # type: ignore[attr-defined]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.asarray(self.numpy(), *args, **kwargs)
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __index__(self) -> int:
+        return self.numpy().__index__()
+
+    def __len__(self) -> int:
+        return len(self.numpy())
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self.numpy()!r}>"
+
+    __str__ = __repr__
+    __hash__ = Tensor.__hash__
+
+
+class _Body(Graph):
+    """The graph of one call of a function: everything in it can be computed at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session: Any = None
+
+    def add_op(self, *args: Any, **kwargs: Any) -> Operation:
+        made = super().add_op(*args, **kwargs)
+        for tensor in made._outputs:
+            tensor.__class__ = ValueTensor
+        return made
+
+    def _value(self, tensor: Tensor) -> Any:
+        if self._session is None:
+            self._session = find("Session")(graph=self)
+        return self._session.run(tensor)
+
+    def close(self) -> None:
+        """Ends its session."""
+        if self._session is not None:
+            self._session.close()
+
+
+def _returned(value: Any, kind: dtypes.DType) -> Tensor:
+    if isinstance(value, find("Variable")):
+        raise RuntimeError(
+            "Attempting to return a variable from an eagerly executed py_func: its value is gone when the call ends. "
+            f"Return {value.name}.read_value()."
+        )
+    return to_tensor(value, kind)
+
+
+class _Function:
+    """A function of tensors, as one of arrays."""
+
+    def __init__(self, function: Callable, types: list[dtypes.DType]) -> None:
+        self.function, self.types = function, types
+
+    def _results(self, arguments: list[Tensor]) -> list[Any]:
+        result = self.function(*arguments)
+        values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
+        pairs = zip(values, self.types, strict=False)
+        return [_returned(v, t) for v, t in pairs]
+
+    def __call__(self, *arrays: Any) -> list:
+        body = _Body()
+        try:
+            with body.as_default():
+                return [t.numpy() for t in self._results([to_tensor(a) for a in arrays])]
+        finally:
+            body.close()
+
+    def backwards(self, given: list[int], wanted: list[int], *arrays: Any) -> list:
+        """The gradients by the arguments `wanted`, from those of the results `given`, which come last."""
+        body = _Body()
+        try:
+            with body.as_default():
+                tensors: list[Any] = [to_tensor(a) for a in arrays]
+                arguments, grads = tensors[: -len(given)], tensors[-len(given) :]
+                results = self._results(arguments)
+                targets = [arguments[i] for i in wanted]
+                found = find("gradients")([results[i] for i in given], targets, grads)
+                return [
+                    np.zeros_like(t.numpy()) if g is None else find("convert_to_tensor")(g).numpy()
+                    for g, t in zip(found, targets, strict=True)
+                ]
+        finally:
+            body.close()
+
+
+@op(
+    "EagerPyFunc",
+    "input: list(Tin) -> output: list(Tout)",
+    "token: string; is_async: bool = false; Tin: list(type); Tout: list(type)",
+    shape=unknown_like,
+    host=True,
+    stateful=True,
+)
+def _eager_py_func(ctx: Any, args: list, *, token: bytes, is_async: bool, Tout: list) -> tuple:
+    return call_by_token(ctx.step, token, args, Tout)
+
+
+@gradient("EagerPyFunc")
+def _eager_py_func_grad(op: Operation, *grads: Any) -> list:
+    function: Any = function_of(op._attrs["token"])
+    given = [i for i, g in enumerate(grads) if g is not None]
+    wanted = [i for i, t in enumerate(op.inputs) if t.dtype.base_dtype.is_floating]
+
+    def backwards(*arrays: Any) -> list:
+        return function.backwards(given, wanted, *arrays)
+
+    kinds = [op.inputs[i].dtype.base_dtype for i in wanted]
+    found = _applied(backwards, [*op.inputs, *(grads[i] for i in given)], kinds, None)
+    by_place = dict(zip(wanted, found, strict=True))
+    return [by_place.get(i) for i in range(len(op.inputs))]
+
+
+def _applied(call: Callable, inputs: list, types: list[dtypes.DType], name: str | None) -> list:
+    return apply("EagerPyFunc", inputs, token=register_function(call), Tout=types, name=name)
+
+
+@export("py_function", "contrib.eager.py_func", "python.ops.script_ops.eager_py_func")
+def py_function(func: Callable, inp: Any, Tout: Any, name: str | None = None) -> Any:
+    """Calls a Python function on tensors during each run; they have values (`numpy()`), and gradients go through.
+
+    The function may use operations and Python's own control flow. It gives values of the types `Tout`: a type or a
+    list of them.
+    """
+    several = isinstance(Tout, (list, tuple))
+    types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
+    outputs = _applied(_Function(func, types), [to_tensor(t) for t in inp], types, name)
+    if not types:
+        return get_default_graph()._ops[-1]
+    return outputs if several else outputs[0]

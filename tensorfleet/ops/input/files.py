@@ -1,0 +1,90 @@
+"""Whole files as strings, and the names of files that match a pattern."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.base import files as gfile
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.kernels.example_wire import objects
+from tensorfleet.ops.common import SCALAR, vector_of
+
+
+def one_string(value: Any, what: str) -> bytes:
+    """The only element of a string tensor."""
+    flat = np.asarray(value, object).ravel()
+    if np.ndim(value) or flat.size != 1:
+        raise errors.invalid(f"Input {what} tensor must be scalar, but had shape: {list(np.shape(value))}")
+    return flat[0]
+
+
+@op("ReadFile", "filename: string[0] -> contents: string", shape=lambda op: SCALAR, host=True)
+def _read_file(ctx: Any, filename: Any) -> Any:
+    out = np.empty((), object)
+    out[()] = whole_file(one_string(filename, "filename"))
+    return out
+
+
+def whole_file(name: bytes) -> bytes:
+    """What a file holds."""
+    path = gfile.local_path(name)
+    with gfile._errors_about(path), open(path, "rb") as file:
+        return file.read()
+
+
+@export("io.read_file", "read_file")
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """The whole contents of a file, as a string."""
+    return apply("ReadFile", filename, name=name)
+
+
+@op("WriteFile", "filename: string[0], contents: string[0] ->", host=True, stateful=True)
+def _write_file(ctx: Any, filename: Any, contents: Any) -> None:
+    path = gfile.local_path(one_string(filename, "filename"))
+    data = one_string(contents, "contents")
+    with gfile._errors_about(path):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+@export("io.write_file", "write_file")
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+    """Writes a string to a file, making its directories if need be."""
+    return apply("WriteFile", filename, contents, name=name)
+
+
+def _matching_shape(op: Operation) -> TensorShape:
+    if (op._inputs[0].shape.rank or 0) > 1:
+        raise ValueError(f"Shape must be at most rank 1 but is rank {op._inputs[0].shape.rank}")
+    return vector_of(None)
+
+
+@op("MatchingFiles", "pattern: string -> filenames: string", shape=_matching_shape, host=True, stateful=True)
+def _matching_files(ctx: Any, pattern: Any) -> Any:
+    return objects(matches(pattern))
+
+
+def matches(patterns: Any) -> list[bytes]:
+    """The names of the files that match one of some patterns, sorted."""
+    found: set[bytes] = set()
+    for pattern in np.asarray(patterns, object).ravel():
+        found.update(os.fsencode(name) for name in gfile.glob(pattern))
+    return sorted(found)
+
+
+@export("io.matching_files", "matching_files")
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match a pattern, or one of several, sorted."""
+    return apply("MatchingFiles", pattern, name=name)
+
+
+not_differentiable("ReadFile", "WriteFile", "MatchingFiles")

@@ -1,0 +1,59 @@
+"""`tf.LMDBReader`: the records of LMDB databases, through the `lmdb` package."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from tensorfleet.base import errors
+from tensorfleet.base.naming import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.ops.input.readers import _MAKES, _PLACE, Reader, ReaderBase, _reader
+
+
+class _Records:
+    """A database as a work unit: its records in the order of their keys."""
+
+    def __init__(self, path: bytes) -> None:
+        try:
+            import lmdb
+        except ImportError as e:
+            raise errors.UnimplementedError(
+                None, None, "tf.LMDBReader reads through the lmdb package: run `pip install lmdb`."
+            ) from e
+        try:
+            folder = os.path.isdir(path)
+            self._base = lmdb.open(os.fsdecode(path), subdir=folder, readonly=True, lock=False)
+        except lmdb.Error as e:
+            raise errors.invalid(f"{e}: {os.fsdecode(path)}") from e
+        self._records: Iterator[tuple[bytes, bytes]] = self._read()
+        self.over = False
+
+    def _read(self) -> Iterator[tuple[bytes, bytes]]:
+        with self._base, self._base.begin() as transaction:
+            yield from transaction.cursor()
+
+    def take(self, most: int) -> list[tuple[bytes, bytes]]:
+        """The next records."""
+        found = list(itertools.islice(self._records, most))
+        self.over = len(found) < most
+        return found
+
+
+@op("LMDBReader", "-> reader_handle: Ref(string)", _PLACE, **_MAKES)
+def _lmdb_reader(ctx: Any, *, container: bytes, shared_name: bytes) -> Reader:
+    return _reader(ctx, container, shared_name, _Records)
+
+
+not_differentiable("LMDBReader")
+
+
+@export("LMDBReader")
+class LMDBReader(ReaderBase):
+    """Gives the keys and the values of LMDB databases."""
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        super().__init__(apply("LMDBReader", name=name))

@@ -1,0 +1,182 @@
+"""`tf.io.decode_proto` and `tf.io.encode_proto`: protocol buffers of any message, as tensors of their fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import dtypes, errors
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.kernels import proto_fields
+
+
+def _decoded_shapes(op: Operation) -> list[TensorShape]:
+    batch, count = op._inputs[0].shape, len(op._attrs["field_names"])
+    return [batch.concatenate([count]), *(batch.concatenate([None]) for _ in range(count))]
+
+
+def _names(op: Operation) -> list[str]:
+    return [name.decode() if isinstance(name, bytes) else name for name in op._attrs["field_names"]]
+
+
+def _message(op: Operation) -> Any:
+    return proto_fields.message_type(op._attrs["message_type"].decode(), op._attrs["descriptor_source"])
+
+
+@op(
+    "DecodeProtoV2",
+    "bytes: string -> sizes: int32, values: list(output_types)",
+    "message_type: string; field_names: list(string); output_types: list(type); "
+    "descriptor_source: string = 'local://'; message_format: string = 'binary'; sanitize: bool = false",
+    shape=_decoded_shapes,
+    host=True,
+)
+def _decode_proto(ctx: Any, data: Any, *, output_types: Any, message_format: bytes) -> tuple:
+    message, names = _message(ctx.op), _names(ctx.op)
+    if len(output_types) != len(names):
+        raise errors.invalid("field_names and output_types attributes must have the same length")
+    fields = [
+        proto_fields.field_of(message, name, dtypes.as_dtype(t))
+        for name, t in zip(names, output_types, strict=True)
+    ]
+    by_number = {field.number: field for field in fields}
+    rows = [
+        _parsed(message, bytes(text), by_number, message_format) for text in np.asarray(data, object).ravel()
+    ]
+    sizes = np.array([[len(row[f.number]) for f in fields] for row in rows], np.int32)
+    values = [
+        _stacked([row[f.number] for row in rows], f, dtypes.as_dtype(t), data.shape)
+        for f, t in zip(fields, output_types, strict=True)
+    ]
+    return (sizes.reshape(*data.shape, len(fields)), *values)
+
+
+def _parsed(message: Any, data: bytes, fields: dict, message_format: bytes) -> dict[int, list]:
+    if message_format not in (b"binary", b"text"):
+        raise errors.invalid(f"format string must be 'binary' or 'text': got {message_format.decode()!r}")
+    try:
+        if message_format == b"text":
+            from google.protobuf import message_factory, text_format
+
+            made = message_factory.GetMessageClass(message)()
+            data = text_format.Parse(data.decode(), made).SerializeToString()
+        return proto_fields.parsed(data, fields)
+    except Exception as e:
+        told = (
+            "Unable to parse text protobuf"
+            if message_format == b"text"
+            else "CountFields: Failed to consume entire buffer"
+        )
+        raise errors.DataLossError(None, None, f"{told}: {e}") from e
+
+
+def _stacked(rows: list[list], field: Any, dtype: dtypes.DType, batch: tuple[int, ...]) -> np.ndarray:
+    """The values of all messages, filled up to the longest, and to one at least."""
+    longest = max((len(row) for row in rows), default=1) or 1
+    made = np.full((len(rows), longest), proto_fields.default_of(field), dtype.np_dtype)
+    for i, row in enumerate(rows):
+        made[i, : len(row)] = row
+    return made.reshape(*batch, longest)
+
+
+def _encoded_shape(op: Operation) -> TensorShape:
+    sizes = op._inputs[0].shape
+    return TensorShape(None) if sizes.rank is None else sizes[:-1]
+
+
+@op(
+    "EncodeProto",
+    "sizes: int32, values: list(Tinput_types) -> bytes: string",
+    "field_names: list(string); message_type: string; descriptor_source: string = 'local://'; "
+    "Tinput_types: list(type) >= 1",
+    shape=_encoded_shape,
+    host=True,
+)
+def _encode_proto(ctx: Any, sizes: Any, values: Any) -> Any:
+    message, names = _message(ctx.op), _names(ctx.op)
+    if sizes.shape[-1:] != (len(names),):
+        raise errors.invalid(
+            f"sizes must be batch_size + [field_names.size()], got: {list(sizes.shape)} for {len(names)} fields"
+        )
+    batch = sizes.shape[:-1]
+    for name, value in zip(names, values, strict=True):
+        if value.shape[:-1] != batch:
+            raise errors.invalid(
+                f"Values must match up to the last dimension, got {list(value.shape)} of {name} for {list(batch)}"
+            )
+    types = [t.dtype.base_dtype for t in ctx.op._inputs[1:]]
+    fields = [proto_fields.field_of(message, name, t) for name, t in zip(names, types, strict=True)]
+    order = sorted(range(len(fields)), key=lambda i: fields[i].number)
+    flat_sizes = sizes.reshape(-1, len(names))
+    flat = [value.reshape(len(flat_sizes), value.shape[-1]) for value in values]
+    made = np.empty(len(flat_sizes), object)
+    for row in range(len(flat_sizes)):
+        made[row] = b"".join(_field(fields[i], flat[i][row], int(flat_sizes[row, i])) for i in order)
+    return made.reshape(batch)
+
+
+def _field(field: Any, values: np.ndarray, count: int) -> bytes:
+    if count > len(values):
+        raise errors.invalid(f"Size {count} of field {field.name} is larger than its values: {len(values)}")
+    if count > 1 and not proto_fields.is_repeated(field):
+        raise errors.invalid(f"Non-repeated field {field.name} has {count} values")
+    return proto_fields.written(field, values[:count])
+
+
+not_differentiable("DecodeProtoV2", "EncodeProto")
+
+
+@export("io.decode_proto")
+def decode_proto(
+    bytes: Any,
+    message_type: str,
+    field_names: Any,
+    output_types: Any,
+    descriptor_source: str | bytes = "local://",
+    message_format: str = "binary",
+    sanitize: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, list[Tensor]]:
+    """How many values each field of each message has, and the values of each field, filled up to the longest."""
+    if not isinstance(field_names, (list, tuple)):
+        raise TypeError(
+            f"Expected list for 'field_names' argument to 'decode_proto_v2' Op, not {field_names!r}."
+        )
+    made = apply_op(
+        "DecodeProtoV2",
+        bytes,
+        message_type=message_type,
+        field_names=list(field_names),
+        output_types=[dtypes.as_dtype(t) for t in output_types],
+        descriptor_source=descriptor_source,
+        message_format=message_format,
+        sanitize=sanitize,
+        name=name,
+    )
+    return made.outputs[0], list(made.outputs[1:])
+
+
+@export("io.encode_proto")
+def encode_proto(
+    sizes: Any,
+    values: Any,
+    field_names: Any,
+    message_type: str,
+    descriptor_source: str | bytes = "local://",
+    name: str | None = None,
+) -> Tensor:
+    """Messages with so many values of each field as `sizes` says."""
+    return apply(
+        "EncodeProto",
+        sizes,
+        list(values),
+        field_names=list(field_names),
+        message_type=message_type,
+        descriptor_source=descriptor_source,
+        name=name,
+    )

@@ -1,0 +1,168 @@
+"""Whole recurrent cells, and whole LSTM layers, as single ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import op
+from tensorfleet.kernels.openblas import times
+from tensorfleet.ops.common import is_numpy
+from tensorfleet.ops.samples import case
+
+_RANDOM = np.random.RandomState(3)
+
+
+def _some(*shape: int) -> np.ndarray:
+    return _RANDOM.uniform(-0.5, 0.5, shape).astype(np.float32)
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    half = x.dtype.type(0.5)
+    return half * (xp.tanh(half * x) + x.dtype.type(1))
+
+
+def _lstm_step(
+    xp: Any,
+    x: Any,
+    cs_prev: Any,
+    h_prev: Any,
+    weights: tuple,
+    forget_bias: float,
+    clip: float,
+    peephole: bool,
+) -> tuple:
+    w, wci, wcf, wco, b = weights
+    gates = times(xp, xp.concatenate([x, h_prev], 1), w) + b
+    i, ci, f, o = xp.split(gates, 4, 1)
+    f = f + x.dtype.type(forget_bias)
+    if peephole:
+        i, f = i + cs_prev * wci, f + cs_prev * wcf
+    i, f, ci = _sigmoid(xp, i), _sigmoid(xp, f), xp.tanh(ci)
+    cs = ci * i + cs_prev * f
+    if clip > 0:
+        cs = xp.clip(cs, x.dtype.type(-clip), x.dtype.type(clip))
+    o = _sigmoid(xp, o + cs * wco if peephole else o)
+    co = xp.tanh(cs)
+    return i, cs, f, o, ci, co, co * o
+
+
+_LSTM_ATTRS = "forget_bias: float = 1; cell_clip: float = 3; use_peephole: bool = false; T: {half, float}"
+_LSTM_WEIGHTS = "w: T, wci: T, wcf: T, wco: T"
+_LSTM_OUTPUTS = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
+
+
+def _cell_case(**attrs: Any) -> Any:
+    return case(
+        _some(2, 3), _some(2, 4), _some(2, 4), _some(7, 16), _some(4), _some(4), _some(4), _some(16), **attrs
+    )
+
+
+def _state_shape(op: Operation) -> TensorShape:
+    """As many rows as the input, as many columns as the state."""
+    x, state = (t.shape.with_rank(2).as_list() for t in op._inputs[:2])
+    return TensorShape([x[0], state[1]])
+
+
+@op(
+    "LSTMBlockCell",
+    f"x: T, cs_prev: T, h_prev: T, {_LSTM_WEIGHTS}, b: T -> {_LSTM_OUTPUTS}",
+    _LSTM_ATTRS,
+    shape=_state_shape,
+    examples=[_cell_case(), _cell_case(use_peephole=True, cell_clip=-1.0)],
+)
+def _lstm_block_cell(
+    xp: Any,
+    x: Any,
+    cs_prev: Any,
+    h_prev: Any,
+    w: Any,
+    wci: Any,
+    wcf: Any,
+    wco: Any,
+    b: Any,
+    *,
+    forget_bias: float,
+    cell_clip: float,
+    use_peephole: bool,
+) -> Any:
+    weights = (w, wci, wcf, wco, b)
+    return _lstm_step(xp, x, cs_prev, h_prev, weights, forget_bias, cell_clip, use_peephole)
+
+
+def _layer_shape(op: Operation) -> TensorShape:
+    x, (units,) = op._inputs[1].shape.with_rank(3).as_list(), op._inputs[8].shape.with_rank(1).as_list()
+    if units is not None and units % 4:
+        raise ValueError(f"Dimension size must be evenly divisible by 4 but is {units}")
+    return TensorShape([*x[:2], None if units is None else units // 4])
+
+
+def _layer_case(**attrs: Any) -> Any:
+    inputs = (_some(5, 2, 3), _some(2, 4), _some(2, 4), _some(7, 16), _some(4), _some(4), _some(4), _some(16))
+    return case(np.int64(4), *inputs, **attrs)
+
+
+@op(
+    "BlockLSTM",
+    f"seq_len_max: int64, x: T, cs_prev: T, h_prev: T, {_LSTM_WEIGHTS}, b: T -> {_LSTM_OUTPUTS}",
+    _LSTM_ATTRS,
+    shape=_layer_shape,
+    heavy=True,
+    examples=[_layer_case(), _layer_case(use_peephole=True)],
+)
+def _block_lstm(
+    xp: Any,
+    seq_len_max: Any,
+    x: Any,
+    cs_prev: Any,
+    h_prev: Any,
+    w: Any,
+    wci: Any,
+    wcf: Any,
+    wco: Any,
+    b: Any,
+    *,
+    forget_bias: float,
+    cell_clip: float,
+    use_peephole: bool,
+) -> Any:
+    weights = (w, wci, wcf, wco, b)
+
+    def step(cs: Any, h: Any, now: Any, inside: Any) -> tuple:
+        made = _lstm_step(xp, now, cs, h, weights, forget_bias, cell_clip, use_peephole)
+        return tuple(v * inside for v in made)  # past the longest sequence there are only zeros
+
+    steps = xp.arange(x.shape[0])
+    inside = (steps < seq_len_max).astype(x.dtype)
+    if is_numpy(xp):
+        found = []
+        for t in range(x.shape[0]):
+            found.append(step(cs_prev, h_prev, x[t], inside[t]))
+            cs_prev, h_prev = found[-1][1], found[-1][6]
+        if not found:
+            return tuple(np.zeros((0, *cs_prev.shape), x.dtype) for _ in range(7))
+        return tuple(np.stack(column) for column in zip(*found, strict=True))
+    import jax
+
+    def scanned(carry: tuple, given: tuple) -> tuple:
+        made = step(*carry, *given)
+        return (made[1], made[6]), made
+
+    return tuple(jax.lax.scan(scanned, (cs_prev, h_prev), (x, inside))[1])
+
+
+@op(
+    "GRUBlockCell",
+    "x: T[2], h_prev: T[2], w_ru: T, w_c: T, b_ru: T, b_c: T -> r: T, u: T, c: T, h: T",
+    "T: {float}",
+    shape=_state_shape,
+    examples=[case(_some(2, 3), _some(2, 4), _some(7, 8), _some(7, 4), _some(8), _some(4))],
+)
+def _gru_block_cell(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
+    gates = _sigmoid(xp, times(xp, xp.concatenate([x, h_prev], 1), w_ru) + b_ru)
+    r, u = xp.split(gates, 2, 1)
+    c = xp.tanh(times(xp, xp.concatenate([x, h_prev * r], 1), w_c) + b_c)
+    return r, u, c, u * h_prev + (x.dtype.type(1) - u) * c

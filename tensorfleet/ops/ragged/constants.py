@@ -1,0 +1,154 @@
+"""`tf.ragged.constant`: nested lists, tuples and arrays whose lengths differ, as the rows of a ragged tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.naming import export
+from tensorfleet.graph.convert import make_array, to_tensor
+from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.value import RaggedTensorValue
+
+
+class _Rows(NamedTuple):
+    """The innermost values, what shape they have (None: their own), and where the rows of each dimension end."""
+
+    values: Any
+    shape: tuple | None
+    splits: list[list[int]]
+
+
+def _is_nested(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple)) or np.ndim(value) > 0
+    )  # lists first: np.ndim makes an array of them
+
+
+@export("python.ops.ragged.ragged_factory_ops._find_scalar_and_max_depth")
+def depths(pylist: Any) -> tuple[int | None, int]:
+    """How deep the scalars of nested lists are (None without any), and how deep the lists go."""
+    if not _is_nested(pylist):
+        return 0, 0
+    scalar, most = None, 1
+    for inside, deep in map(depths, pylist):
+        most = max(most, deep + 1)
+        if inside is not None:
+            if scalar not in (None, inside + 1):
+                raise ValueError("all scalar values must have the same nesting depth")
+            scalar = inside + 1
+    return scalar, most
+
+
+@export("python.ops.ragged.ragged_factory_ops._default_inner_shape_for_pylist")
+def inner_shape_of(pylist: Any, ragged_rank: int) -> tuple[int, ...]:
+    """The shape that what lies below so many ragged dimensions has, which must be the same everywhere."""
+    inner = pylist
+    for dim in range(ragged_rank):
+        if not all(map(_is_nested, inner)):
+            raise ValueError(
+                f"pylist has scalar values depth {dim + 1}, but ragged_rank={ragged_rank} requires scalar value depth "
+                f"greater than {ragged_rank}"
+            )
+        inner = [v for row in inner for v in row]
+    shape, first = [], inner
+    while _is_nested(first):
+        shape.append(len(first))
+        if not len(first):
+            break
+        first = first[0]
+    _check_shape(inner, tuple(shape))
+    return tuple(shape[1:])
+
+
+def _check_shape(item: Any, shape: tuple) -> None:
+    if _is_nested(item) != bool(shape) or (shape and len(item) != shape[0]):
+        raise ValueError("inner values have inconsistent shape")
+    for child in item if shape else ():
+        _check_shape(child, shape[1:])
+
+
+def _rows_of(pylist: Any, ragged_rank: int | None, inner_shape: Any) -> _Rows:
+    if isinstance(pylist, (RaggedTensor, RaggedTensorValue)):
+        raise TypeError("pylist may not be a RaggedTensor or RaggedTensorValue.")
+    wrong = f"Invalid pylist={pylist!r}: incompatible with"
+    if not _is_nested(pylist):
+        if ragged_rank:
+            raise ValueError(f"{wrong} ragged_rank={ragged_rank}")
+        if inner_shape:
+            raise ValueError(f"{wrong} dim(inner_shape)={len(inner_shape)}")
+        return _Rows(pylist, (), [])
+    if ragged_rank is not None and ragged_rank < 0:
+        raise ValueError(f"Invalid ragged_rank={ragged_rank!r}: must be nonnegative")
+    scalar, most = depths(pylist)
+    if scalar is not None and most > scalar:
+        raise ValueError(
+            f"Invalid pylist={pylist!r}: empty list nesting is greater than scalar value nesting"
+        )
+    if inner_shape is not None and ragged_rank is not None:
+        wanted = ragged_rank + len(inner_shape) + 1
+        if wanted < most if scalar is None else wanted != scalar:
+            raise ValueError(f"{wrong} ragged_rank={ragged_rank} and dim(inner_shape)={len(inner_shape)}")
+    if ragged_rank == 0 or (ragged_rank is None and most - len(inner_shape or ()) < 2):
+        return _Rows(pylist, None if inner_shape is None else tuple(inner_shape), [])
+    if inner_shape is None:
+        inner_shape = () if ragged_rank is None else inner_shape_of(pylist, ragged_rank)
+    if ragged_rank is None:
+        ragged_rank = max(1, most - 1 if scalar is None else scalar - 1 - len(inner_shape))
+    return _split(pylist, ragged_rank, tuple(inner_shape))
+
+
+def _split(pylist: Any, ragged_rank: int, inner_shape: tuple) -> _Rows:
+    rows, splits = pylist, []
+    for _ in range(ragged_rank):
+        splits.append([0, *np.cumsum([len(r) for r in rows], dtype=np.int64).tolist()])
+        rows = [v for r in rows for v in r]
+    return _Rows(rows, (len(rows), *inner_shape), splits)
+
+
+@export("ragged.constant")
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: Any = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> Any:
+    """A constant of nested lists whose lengths may differ."""
+    with name_scope(name, "RaggedConstant"):
+        values, shape, nested = _rows_of(pylist, ragged_rank, inner_shape)
+        array = make_array(values, None if dtype is None else dtypes.as_dtype(dtype))
+        if shape is not None and array.size != math.prod(shape):
+            raise TypeError(f"Expected Tensor's shape: {shape}, got {array.shape}.")
+        made: Any = to_tensor(_shaped(array, shape), name="values" if nested else None)
+        kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
+        for splits in reversed(nested):
+            made = RaggedTensor._of(made, to_tensor(np.array(splits, kind)))
+        return made
+
+
+def _shaped(array: np.ndarray, shape: tuple | None) -> np.ndarray:
+    return array if shape is None else np.reshape(array, shape)
+
+
+@export("ragged.constant_value")
+def constant_value(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: Any = None,
+    inner_shape: Any = None,
+    row_splits_dtype: Any = "int64",
+) -> Any:
+    """A `RaggedTensorValue` (or an array) of nested lists whose lengths may differ."""
+    values, shape, nested = _rows_of(pylist, ragged_rank, inner_shape)
+    made: Any = _shaped(np.array(values, dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype), shape)
+    kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
+    for splits in reversed(nested):
+        made = RaggedTensorValue(made, np.array(splits, kind))
+    return made

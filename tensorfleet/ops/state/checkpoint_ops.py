@@ -1,0 +1,150 @@
+"""Checkpoints as operations: writing tensors to files, reading them back, merging shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.formats.checkpoint_reader import BundleReader
+from tensorfleet.base.formats.checkpoint_v1 import open_checkpoint
+from tensorfleet.base.formats.checkpoint_writer import BundleWriter, merge
+from tensorfleet.base.formats.tensor_slices import parse_spec
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.kernels.aligned_memory import final
+from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value
+from tensorfleet.ops.samples import case
+
+_CHECKPOINT = "prefix: string, tensor_names: string, shape_and_slices: string"
+
+
+def _strings(values: Any) -> list[str]:
+    return [v.decode() if isinstance(v, bytes) else str(v) for v in np.asarray(values, object).ravel()]
+
+
+def _text(value: Any) -> str:
+    (found,) = _strings(value)
+    return found
+
+
+def _checked(prefix: Any, names: Any, specs: Any, count: int) -> tuple[str, list[str], list[str]]:
+    """The arguments that saving and restoring share."""
+    if np.size(prefix) != 1 or np.ndim(prefix) > 1:
+        raise errors.invalid(f"Input prefix should have a single element, got {np.size(prefix)} instead.")
+    for what, value in (("tensor_names", names), ("shape_and_slices", specs)):
+        if np.ndim(value) != 1 or np.size(value) != count:
+            raise errors.invalid(
+                f"Input {what} should be a vector of {count} strings, got shape {np.shape(value)}."
+            )
+    return _text(prefix), _strings(names), _strings(specs)
+
+
+@op("SaveV2", f"{_CHECKPOINT}, tensors: list(dtypes) ->", "dtypes: list(type)", host=True, stateful=True)
+def _save(ctx: Any, prefix: Any, names: Any, specs: Any, tensors: list, *, dtypes: list[DType]) -> tuple:
+    path, keys, parts = _checked(prefix, names, specs, len(tensors))
+    with BundleWriter(path) as writer:
+        for key, spec, tensor, dtype in zip(keys, parts, tensors, dtypes, strict=True):
+            if spec:
+                shape, part = parse_spec(spec)
+                writer.add_slice(key, shape, part, tensor, dtype)
+            else:
+                writer.add(key, tensor, dtype)
+    return ()
+
+
+def _restored_shapes(op: Operation) -> list[TensorShape]:
+    count = len(op._attrs["dtypes"])
+    op._inputs[1].shape.merge_with(op._inputs[2].shape)
+    specs = static_value(op, 2)
+    if specs is None or np.size(specs) != count:
+        return [UNKNOWN] * count
+    found = []
+    for spec in _strings(specs):
+        if not spec:
+            found.append(UNKNOWN)
+            continue
+        shape, part = parse_spec(spec)
+        found.append(TensorShape(part.shape(shape)))
+    return found
+
+
+@op(
+    "RestoreV2",
+    f"{_CHECKPOINT} -> tensors: list(dtypes)",
+    "dtypes: list(type)",
+    shape=_restored_shapes,
+    host=True,
+    stateful=True,
+)
+def _restore(ctx: Any, prefix: Any, names: Any, specs: Any, *, dtypes: list[DType]) -> tuple:
+    path, keys, parts = _checked(prefix, names, specs, len(dtypes))
+    reader = open_checkpoint(path)
+    for key, dtype in zip(keys, dtypes, strict=True):
+        stored = reader.dtype(key)
+        if stored != dtype:
+            text = f"tensor_name = {key}; expected dtype {_c_name(dtype)} does not equal original dtype {_c_name(stored)}"
+            raise errors.invalid(text)
+    return tuple(_read(reader, key, spec) for key, spec in zip(keys, parts, strict=True))
+
+
+def _read(reader: BundleReader, key: str, spec: str) -> np.ndarray:
+    if not spec:
+        return final(reader.read(key))
+    shape, part = parse_spec(spec)
+    stored = reader.shape(key)
+    if stored != shape:
+        text = f"tensor_name = {key}; shape in shape_and_slice spec {_dims(shape)} does not match the shape stored in checkpoint: {_dims(stored)}"
+        raise errors.invalid(text)
+    return reader.read(key, part)
+
+
+def _dims(shape: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _c_name(dtype: DType) -> str:
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+@op(
+    "MergeV2Checkpoints",
+    "checkpoint_prefixes: string, destination_prefix: string ->",
+    "delete_old_dirs: bool = true; allow_missing_files: bool = false",
+    host=True,
+    stateful=True,
+)
+def _merge(
+    ctx: Any, prefixes: Any, destination: Any, *, delete_old_dirs: bool, allow_missing_files: bool
+) -> tuple:
+    merge(_strings(prefixes), _text(destination), delete_old_dirs, allow_missing_files)
+    return ()
+
+
+@op(
+    "ShardedFilename",
+    "basename: string[0], shard: int32[0], num_shards: int32[0] -> filename: string",
+    shape=lambda op: SCALAR,
+    host=True,
+    examples=[case(np.array(b"model", object), np.int32(1), np.int32(3))],
+)
+def _sharded_filename(ctx: Any, basename: Any, shard: Any, num_shards: Any) -> Any:
+    name = f"{_text(basename)}-{int(shard):05d}-of-{int(num_shards):05d}"
+    return np.array(name.encode(), object)
+
+
+@op(
+    "ShardedFilespec",
+    "basename: string[0], num_shards: int32[0] -> filename: string",
+    shape=lambda op: SCALAR,
+    host=True,
+    examples=[case(np.array(b"model", object), np.int32(3))],
+)
+def _sharded_filespec(ctx: Any, basename: Any, num_shards: Any) -> Any:
+    return np.array(f"{_text(basename)}-?????-of-{int(num_shards):05d}".encode(), object)
+
+
+not_differentiable("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "ShardedFilespec")

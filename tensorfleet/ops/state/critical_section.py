@@ -1,0 +1,185 @@
+"""`tf.CriticalSection`: parts of steps of which only one runs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tensorfleet.base import nest
+from tensorfleet.base.naming import export, find
+from tensorfleet.base.properties import readonly
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
+from tensorfleet.ops.common import SCALAR
+from tensorfleet.ops.state.queue_ops import complete, shared
+from tensorfleet.state.queues import Put, Queue, Take
+
+
+class Mutex(Queue):
+    """A lock: a queue of one element, which whoever holds the lock has taken."""
+
+    kind = "Mutex"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, 1, [], [])
+        self.push(self.element([]))
+
+    def fullness(self) -> str:
+        """Whether it is held, in words."""
+        return "free" if self.size() else "another step holds it"
+
+
+class Held:
+    """A lock that a step holds until it gives it back, fails, or forgets it."""
+
+    def __init__(self, mutex: Mutex, step: Any) -> None:
+        self._mutex, self._step = mutex, step
+        self._given_back = False
+        step.hold(self)
+
+    def set(self) -> None:
+        """Gives the lock back; called once more it does nothing."""
+        if not self._given_back:
+            self._given_back = True
+            self._mutex.submit(Put([self._mutex.element([])]))
+
+    def release(self) -> None:
+        """Gives the lock back before the step ends."""
+        self._step.let_go(self)
+        self.set()
+
+    __del__ = set
+
+
+_WAITS: dict[str, Any] = {"host": True, "stateful": True}
+
+
+@op(
+    "MutexV2",
+    "-> resource: resource",
+    "container: string = ''; shared_name: string = ''",
+    shape=lambda op: SCALAR,
+    **_WAITS,
+)
+def _mutex(ctx: Any, *, container: bytes, shared_name: bytes) -> Mutex:
+    return shared(ctx, "mutex", container, shared_name, Mutex)
+
+
+@op("MutexLock", "mutex: resource -> mutex_lock: variant", shape=lambda op: SCALAR, blocks=True, **_WAITS)
+def _lock(ctx: Any, mutex: Mutex) -> Held:
+    complete(ctx, mutex, Take(1), f"for critical section '{mutex.name}'")
+    return Held(mutex, ctx.step)
+
+
+@op("ConsumeMutexLock", "mutex_lock: variant ->", **_WAITS)
+def _unlock(ctx: Any, held: Held) -> None:
+    held.release()
+
+
+not_differentiable("MutexV2", "MutexLock", "ConsumeMutexLock")
+
+_SECTIONS, _EXECUTIONS = "critical_sections", "critical_section_executions"
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """One function that runs in a critical section: its lock, and the resources it uses."""
+
+    op: Operation
+    handle: Tensor
+    resources: frozenset
+    exclusive_resource_access: bool
+
+
+@export("CriticalSection")
+class CriticalSection:
+    """Runs functions one at a time: those of this section, also in other steps and with the same `shared_name`."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        shared_name: str | None = None,
+        critical_section_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if critical_section_def is not None:
+            if name is not None or shared_name is not None:
+                raise ValueError(
+                    "Arguments critical_section_def and name or shared_name are mutually exclusive"
+                )
+            raise ValueError("Argument critical_section_def is not supported")
+        with name_scope(name, "CriticalSection", []) as scope:
+            self._name = scope.rstrip("/").rpartition("/")[2]
+            self._shared_name = shared_name or scope.rstrip("/")
+            self._handle = apply("MutexV2", shared_name=self._shared_name, name=scope)
+        find("add_to_collection")(_SECTIONS, self)
+
+    name = readonly("_name", "The name.")
+
+    def execute(self, fn: Callable, exclusive_resource_access: bool = True, name: str | None = None) -> Any:
+        """What `fn()` gives, whose operations run while no others of this section do.
+
+        With `exclusive_resource_access` no other section may use the resources that these operations use.
+        """
+        graph = get_default_graph()
+        with name_scope(name, "critical_section_execute", []):
+            lock = apply("MutexLock", self._handle, name="MutexLock")
+            first = len(graph.get_operations())
+            with control_dependencies([lock]):
+                result = fn()
+            made = graph.get_operations()[first:]
+            self._check_nothing_recursive(made)
+            self._after_what_is_captured(lock._op, made)
+            resources = frozenset(
+                t for o in made for t in o._inputs if t.dtype.name == "resource" and t._op not in made
+            )
+            self._check_resources(resources, exclusive_resource_access)
+            flat = [_passed(x) for x in nest.flatten(result)] if result is not None else []
+            with control_dependencies(flat):
+                over = apply("ConsumeMutexLock", lock, name="ConsumeMutexLock")
+            with control_dependencies([over]):
+                flat = [_passed(x) for x in flat]
+        found = _Execution(lock._op, self._handle, resources, exclusive_resource_access)
+        find("add_to_collection")(_EXECUTIONS, found)
+        return nest.pack_sequence_as(result, flat) if result is not None else over
+
+    def _check_nothing_recursive(self, ops: list[Operation]) -> None:
+        for o in ops:
+            if o.type == "MutexLock" and _shared_name(o._inputs[0]) == self._shared_name.encode():
+                raise ValueError(
+                    f"Operation {o.name} attempts to directly access the CriticalSection in which it would be running: "
+                    f"{self._name}. This is illegal and would cause deadlocks."
+                )
+
+    def _after_what_is_captured(self, lock: Operation, made: list[Operation]) -> None:
+        """Has the lock wait for all that its function needs: that may have to take the same lock."""
+        inside = {lock, *made}
+        context = lock._get_control_flow_context()
+        needed = {t._op for o in made for t in o._inputs} | {c for o in made for c in o._control_inputs}
+        lock._add_control_inputs(
+            [o for o in needed if o not in inside and o._get_control_flow_context() is context]
+        )
+
+    def _check_resources(self, resources: frozenset, exclusive: bool) -> None:
+        for other in find("get_collection")(_EXECUTIONS):
+            if other.handle is self._handle or resources.isdisjoint(other.resources):
+                continue
+            if exclusive or other.exclusive_resource_access:
+                names = ", ".join(t.name for t in resources & other.resources)
+                raise ValueError(
+                    f"This execution of critical section {self._name} uses resources ({names}) that another section, "
+                    f"{other.handle.name}, uses as well, and one of the two requested exclusive resource access."
+                )
+
+
+def _shared_name(handle: Tensor) -> bytes | None:
+    return handle._op._attrs.get("shared_name")
+
+
+def _passed(value: Any) -> Any:
+    if isinstance(value, Operation):
+        return find("group")(value)
+    return value.identity() if isinstance(value, find("TensorArray")) else find("identity")(value)

@@ -1,0 +1,163 @@
+"""Strings hashed into buckets, and fingerprints of any tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base.errors import InvalidArgumentError
+from tensorfleet.base.naming import export
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.registry import not_differentiable, op
+from tensorfleet.kernels.hashing import fingerprint64, murmur64, siphash64
+from tensorfleet.kernels.packed_strings import together
+from tensorfleet.ops.common import same_as_input, static_value
+from tensorfleet.ops.samples import case
+
+_FEW = 1 << 13  # strings that are hashed together with those of other operations
+_WORDS = np.array([[b"a", b"", b"hello"], [b"x" * 20, b"y" * 50, b"z" * 200]], object)
+
+
+def _buckets(strings: Any, hashed: Callable, count: int) -> np.ndarray:
+    found = hashed(together(strings) or np.ravel(strings))
+    return _in_buckets(found, count).reshape(np.shape(strings))
+
+
+def _in_buckets(found: np.ndarray, count: int) -> np.ndarray:
+    divisor = np.uint64(count)
+    found -= found // divisor * divisor  # numpy divides by one number faster than it finds the rest
+    return found.view(np.int64)
+
+
+def _several(hashed: Callable) -> Callable:
+    """The kernel for several operations: all strings are hashed at once."""
+
+    def joined(ops: list[Operation], given: list[list]) -> list | None:
+        arrays = [strings for (strings,) in given]
+        if any(type(a) is not np.ndarray for a in arrays) or sum(a.size for a in arrays) > _FEW * len(arrays):
+            return None
+        ends = np.cumsum([a.size for a in arrays])
+        found = np.split(hashed(np.concatenate([a.ravel() for a in arrays])), ends[:-1])
+        counts = (op._attrs["num_buckets"] for op in ops)
+        return [(_in_buckets(f, c).reshape(a.shape),) for f, c, a in zip(found, counts, arrays, strict=True)]
+
+    return joined
+
+
+def _bucket_op(
+    name: str, argument: str, attrs: str = "", joined: Callable | None = None, **example: Any
+) -> Callable:
+    return op(
+        name,
+        f"{argument}: string -> output: int64",
+        f"num_buckets: int >= 1{attrs}",
+        shape=same_as_input,
+        host=True,
+        packed=True,
+        joined=joined,
+        examples=[
+            case(_WORDS, num_buckets=2**62, **example),
+            case(np.zeros((0, 2), object), num_buckets=5, **example),
+        ],
+    )
+
+
+@_bucket_op("StringToHashBucket", "string_tensor", joined=_several(murmur64))
+def _bucket(ctx: Any, strings: Any, *, num_buckets: int) -> Any:
+    return _buckets(strings, murmur64, num_buckets)
+
+
+@_bucket_op("StringToHashBucketFast", "input", joined=_several(fingerprint64))
+def _bucket_fast(ctx: Any, strings: Any, *, num_buckets: int) -> Any:
+    return _buckets(strings, fingerprint64, num_buckets)
+
+
+@_bucket_op("StringToHashBucketStrong", "input", "; key: list(int)", key=[7, 2**40])
+def _bucket_strong(ctx: Any, strings: Any, *, num_buckets: int, key: list) -> Any:
+    if len(key) != 2:
+        raise InvalidArgumentError(None, None, "Key must have 2 elements")
+    return _buckets(strings, lambda s: siphash64(s, (key[0], key[1])), num_buckets)
+
+
+def _positive(op_type: str, num_buckets: Any) -> None:
+    if num_buckets is not None and int(num_buckets) < 1:
+        raise ValueError(f"Attr 'num_buckets' of '{op_type}' Op passed {num_buckets} less than minimum 1.")
+
+
+@export("string_to_hash_bucket", "strings.to_hash_bucket")
+def string_to_hash_bucket(
+    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
+) -> Tensor:
+    """A number below `num_buckets` for each string. Prefer the `_fast` form: this hash is old and weak."""
+    strings = string_tensor if input is None else input
+    _positive("StringToHashBucket", num_buckets)
+    return apply("StringToHashBucket", strings, num_buckets=num_buckets, name=name)
+
+
+@export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
+def string_to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Tensor:
+    """A number below `num_buckets` for each string, the same on every machine."""
+    _positive("StringToHashBucketFast", num_buckets)
+    return apply("StringToHashBucketFast", input, num_buckets=num_buckets, name=name)
+
+
+@export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
+def string_to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Tensor:
+    """A number below `num_buckets` for each string; who does not know `key`, two integers, cannot foresee it."""
+    _positive("StringToHashBucketStrong", num_buckets)
+    return apply("StringToHashBucketStrong", input, num_buckets=num_buckets, key=key, name=name)
+
+
+def _fingerprint_shape(op: Operation) -> TensorShape:
+    rank = op._inputs[0].shape.rank
+    if rank is not None and rank < 1:
+        raise ValueError(f"Shape must be at least rank 1 but is rank {rank}")
+    method = static_value(op, 1)
+    if method is not None and method.ndim == 0 and method.item() != b"farmhash64":
+        raise ValueError(f"Unsupported method: {method.item().decode(errors='replace')}")
+    return TensorShape([op._inputs[0].shape.as_list()[0] if rank else None, None if method is None else 8])
+
+
+@op(
+    "Fingerprint",
+    "data: T, method: string[0] -> fingerprint: uint8",
+    "T: type",
+    shape=_fingerprint_shape,
+    host=True,
+    examples=[
+        case(np.arange(6, dtype=np.int32).reshape(3, 2), np.array(b"farmhash64", object)),
+        case(_WORDS, np.array(b"farmhash64", object)),
+        case(_WORDS[0], np.array(b"farmhash64", object)),
+    ],
+)
+def _fingerprint(ctx: Any, data: Any, method: Any) -> Any:
+    name = np.asarray(method).item()
+    if name != b"farmhash64":
+        raise InvalidArgumentError(
+            None, None, f"Unsupported fingerprint method: {name.decode(errors='replace')}"
+        )
+    array = np.asarray(data)
+    if array.ndim < 1:
+        raise InvalidArgumentError(None, None, "`data` should have at least one dimension: []")
+    if array.dtype != object:
+        rows = [np.ascontiguousarray(row).tobytes() for row in array]
+    elif array.size == len(array):
+        rows = array.ravel().tolist()
+    else:
+        # A row of strings: the fingerprints of the strings, fingerprinted.
+        each = fingerprint64(array.ravel()).reshape(len(array), -1).astype("<u8")
+        rows = [row.tobytes() for row in each]
+    return fingerprint64(rows).astype("<u8").view(np.uint8).reshape(len(rows), 8)
+
+
+@export("fingerprint")
+def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
+    """Eight bytes for each row of the first dimension of `data`, the same on every machine."""
+    return apply("Fingerprint", data, method, name=name)
+
+
+not_differentiable("StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "Fingerprint")

@@ -1,0 +1,362 @@
+"""Operations that run in Python on numpy values: host ops, and rows of large variables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.kernels.packed_strings import Strings
+from tensorfleet.kernels.record_origin import place_read
+from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.kernel_errors import refused
+from tensorfleet.runtime.resources import release
+from tensorfleet.runtime.segments.segment import reference_inputs, uninitialized
+from tensorfleet.state.tensor_lists import TensorList
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.runtime.scheduling.program import Slots
+    from tensorfleet.runtime.scheduling.step import StepContext
+
+
+# These only look up what their shared name stands for, or make it at first.
+_LOOKUPS = {"ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"}
+_LOOKUPS |= {"FIFOQueue", "FIFOQueueV2", "Iterator", "IteratorV2", "OneShotIterator"}
+# What they fail on is a record, which somebody read.
+_PARSING = {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample", "ParseSequenceExample"}
+_PARSING |= {"ParseSequenceExampleV2", "ParseSingleSequenceExample", "DecodeRaw", "DecodePaddedRaw"}
+_PARSING |= {"StringToNumber", "DecodeJSONExample", "ParseTensor", "DecodeImage", "DecodeJpeg", "DecodePng"}
+_PARSING |= {"DecodeBmp", "DecodeGif", "DecodeAndCropJpeg", "DecodeCompressed", "DecodeBase64"}
+# Elements of an array that are changed at a time.
+_PIECE = 1 << 16
+# The inputs of updating ops that are as large as the variable; the rest are scalars.
+_VALUES = ("grad", "delta", "value")
+
+
+class HostContext:
+    """What a host op's kernel receives instead of an array namespace."""
+
+    __slots__ = ("op", "step")
+
+    def __init__(self, op: Any, step: StepContext) -> None:
+        self.op = op
+        self.step = step
+
+    @property
+    def resources(self) -> ResourceManager:
+        """The resources of the session or server."""
+        return self.step.resources
+
+    @property
+    def private(self) -> ResourceManager:
+        """The resources that belong to this session alone."""
+        return self.step.private
+
+    def random(self, blocks: int) -> np.ndarray:
+        """The state of this op's random stream, which then moves on by `blocks`."""
+        return self.step.streams.take(self.op, blocks)
+
+
+class _Item:
+    """A single operation with its arguments: a slot, a constant, a store, or the value of a store."""
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        (self.op,) = part.ops
+        self.name = self.op.name
+        self.device = part.device
+        self.blocks = self.op.spec.blocks
+        self.packed = self.op.spec.packed
+        self.kernel = Kernel(self.op, self.packed)
+        # A reference to a variable is no value; another is a handle, as a resource is.
+        self.outs = [
+            None if t.dtype._is_ref_dtype and plan.variable_of(t) is not None else slots.made_by(t)
+            for t in self.op._outputs
+        ]
+        self._kept = [o for o in self.outs if o is not None]
+        refs = reference_inputs(self.op)
+        self.args: list[Any] = []
+        for i, t in enumerate(self.op._inputs):
+            takes = i in refs  # the variable itself, which then is one of this task
+            looks = t.dtype._is_ref_dtype or t.dtype.name == "resource"
+            variable = (variable_of(t) if takes else plan.variable_of(t)) if looks else None
+            if (self.op, i) in plan.live:
+                live = plan.live[(self.op, i)]
+                self.args.append(_Read(resources.variable(live), live))
+            elif variable is not None:
+                store = resources.variable(variable)
+                by_value = not takes and t.dtype._is_ref_dtype
+                self.args.append(_Read(store, variable) if by_value else store)
+            else:
+                self.args.append(slots.of(t))
+
+    def arguments(self, values: list) -> list:
+        """The arguments of this run."""
+        found = []
+        for a in self.args:
+            if type(a) is int:
+                a = values[a]
+            elif isinstance(a, _Read):
+                a = a()
+            else:
+                found.append(a)
+                continue
+            if (
+                type(a) is not np.ndarray
+                and not isinstance(a, np.generic)
+                and not (self.packed and type(a) is Strings)
+                and hasattr(a, "__array__")
+            ):
+                a = np.asarray(a)
+            found.append(a)
+        return found
+
+    def finish(self, values: list, results: tuple) -> None:
+        """Puts the results into their slots."""
+        for slot, value in zip(self._kept, results, strict=True):
+            values[slot] = value
+
+
+class _Read:
+    """The value of a variable given to a host op."""
+
+    __slots__ = ("store", "variable")
+
+    def __init__(self, store: Any, variable: Any) -> None:
+        self.store = store
+        self.variable = variable
+
+    def __call__(self) -> Any:
+        value = self.store.read()
+        if value is None:
+            raise uninitialized(self.variable)
+        return value
+
+
+class HostItem(_Item):
+    """A host op: its kernel gets a `HostContext`. An op of the numpy life on strings gets numpy.
+
+    A handle is the resource itself for a host op, and an array holding it for others (Identity, Pack, Gather).
+    """
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        super().__init__(part, plan, slots, resources)
+        self._slots = slots
+        self._handles = [
+            i
+            for i, t in enumerate(self.op._inputs)
+            if type(self.args[i]) is int and (t.dtype.name == "resource" or t.dtype._is_ref_dtype)
+        ]
+        self._lists = [i for i, t in enumerate(self.op._inputs) if t.dtype.name == "variant"]
+
+        moves = self.op.spec.moves
+        self._moved = None if moves is None else self.op.input_list(moves)[0]
+        self.packed = self.packed or moves is not None
+        self._shared = bool(self.op._attrs.get("shared_name"))
+        self._lookup: list[Any] | None = [None, -1, None] if self.op.type in _LOOKUPS else None
+        special = self._handles or self._lists or self._moved is not None or self.blocks or self._lookup
+        #: whether it takes values and makes some, and that is all
+        self._plain = self.op.spec.host and not special and all(type(a) is int for a in self.args)
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Runs the operation."""
+        if self._plain:
+            args = [values[a] for a in self.args]
+            if not all([type(a) is np.ndarray for a in args]):
+                args = self.arguments(values)
+            try:
+                with np.errstate(all="ignore"):
+                    self.finish(values, self.kernel.call(HostContext(self.op, ctx), args))
+            except Exception as e:
+                raise self._told(refused(self.op, args, e), values) from e
+            return
+        if self._lookup is None:
+            self._call(ctx, values)
+            return
+        known, epoch, found = self._lookup
+        resources = ctx.resources if self._shared else ctx.private
+        if known is not resources or epoch != resources.epoch:
+            epoch = resources.epoch
+            self._call(ctx, values)
+            self._lookup = [resources, epoch, values[self._kept[0]]]
+        else:
+            values[self._kept[0]] = found
+
+    def _call(self, ctx: StepContext, values: list) -> None:
+        host = self.op.spec.host
+        first: Any = HostContext(self.op, ctx) if host else np
+        args = self.arguments(values)
+        for i in self._handles:
+            if host:
+                args[i] = _unboxed(args[i])
+            elif not isinstance(args[i], np.ndarray):
+                args[i] = _boxed(args[i])
+        if host:
+            for i in self._lists:
+                if isinstance(_unboxed(args[i]), TensorList):
+                    args[i] = _unboxed(args[i])
+        try:
+            if self._moved is not None and type(args[self._moved]) is Strings:
+                self.finish(values, self._move(args))
+                return
+            if self.blocks:  # it waits, and computes nothing itself
+                self.finish(values, self.kernel.call(first, args))
+                return
+            with np.errstate(all="ignore"):
+                self.finish(values, self.kernel.call(first, args))
+        except Exception as e:
+            raise self._told(refused(self.op, args, e), values) from e
+
+    def _move(self, args: list) -> tuple:
+        """Moves strings in the form they have."""
+        moved = self._moved
+        assert moved is not None
+
+        def move(array: np.ndarray) -> tuple:
+            given = list(args)
+            given[moved] = array
+            return self.kernel.call(np, given)
+
+        return args[moved].moved(move)
+
+    def _told(self, error: errors.OpError, values: list) -> errors.OpError:
+        """Adds to what is wrong with a record where it was read from."""
+        if isinstance(error, errors.InvalidArgumentError) and self.op.type in _PARSING:
+            slots = self._slots._of
+            known = lambda t: _array(values[slots[t]]) if t in slots else None  # noqa: E731
+            place = place_read(self.op, known, error.message)
+            error._message += f" ({place})" if place else ""
+        return error
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if type(value) is Strings else value
+
+
+def _boxed(resource: Any) -> np.ndarray:
+    box = np.empty((), object)
+    box[()] = resource
+    return box
+
+
+def _unboxed(handle: Any) -> Any:
+    return handle[()] if isinstance(handle, np.ndarray) and handle.ndim == 0 else handle
+
+
+class SameItem:
+    """An operation whose results are those of another one."""
+
+    blocks = False
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        (self.op,) = part.ops
+        self.name = self.op.name
+        self.device = part.device
+        first = plan.same[self.op]
+        self._pairs = [
+            (slots.made_by(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
+        ]
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Takes the other one's results."""
+        for mine, others in self._pairs:
+            values[mine] = values[others]
+
+
+class RowsItem(_Item):
+    """An update of some rows: the kernel changes the variables' arrays in place, under their locks."""
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        super().__init__(part, plan, slots, resources)
+        self.updated = [self.op.input_list(u)[0] for u in self.op.spec.updates]
+        self.stores = [self.args[i] for i in self.updated]
+        self.locking = sorted(set(self.stores), key=lambda s: s.order)
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Runs the update."""
+        args = self.arguments(values)
+        opened = []
+        try:
+            for store in self.locking:
+                store.lock.acquire()
+            for store in self.locking:
+                store.gate.acquire()
+                opened.append(store)
+            for i, store in zip(self.updated, self.stores, strict=True):
+                if store.value is None:
+                    variable = variable_of(self.op._inputs[i])
+                    assert variable is not None
+                    raise uninitialized(variable)
+                args[i] = store.writable()
+            with np.errstate(all="ignore"):
+                self.change(args)
+            for store in self.stores:
+                store.touched()
+        except Exception as e:
+            raise errors.about(self.op, e) from e
+        finally:
+            for store in opened:
+                store.gate.release()
+            release(self.locking)
+
+    def change(self, args: list) -> None:
+        """Changes the arrays."""
+        self.kernel.call(np, args)
+
+
+class ChunksItem(RowsItem):
+    """An update of whole variables, element by element, in place: piece by piece, so that no piece leaves the cache."""
+
+    def change(self, args: list) -> None:
+        """Changes one piece of every array after the other."""
+        shape = args[self.updated[0]].shape
+        whole = [i for i, a in enumerate(self.op.spec.inputs) if i in self.updated or a.name in _VALUES]
+        if any(np.shape(a) != (shape if i in whole else ()) for i, a in enumerate(args)):
+            self.kernel.call(np, args)  # it says what is wrong
+        flat = [(i, np.ascontiguousarray(args[i]).reshape(-1)) for i in whole]
+        piece, change = list(args), self.op.spec.elementwise
+        assert change is not None
+        for start in range(0, math.prod(shape), _PIECE):
+            for i, array in flat:
+                piece[i] = array[start : start + _PIECE]
+            change(self.op, *piece)
+
+
+class GatherItem:
+    """Rows of a large variable, taken without touching the rest."""
+
+    blocks = False
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        (self.op,) = part.ops
+        self.name = self.op.name
+        self.device = part.device
+        source = self.op._inputs[0]
+        if not (source.dtype._is_ref_dtype or source.dtype.name == "resource"):
+            source = source._op._inputs[0]
+        variable = variable_of(source)
+        assert variable is not None
+        self.variable = variable
+        self.store = resources.variable(variable)
+        self.indices = slots.of(self.op._inputs[1])
+        self.out = slots.made_by(self.op._outputs[0])
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Fetches the rows."""
+        if self.store.value is None:
+            raise uninitialized(self.variable)
+        indices = np.asarray(values[self.indices])
+        try:
+            if indices.size and indices.min() < 0:
+                raise IndexError
+            values[self.out] = self.store.take_rows(indices)
+        except IndexError:
+            rows = self.store.value.shape[0]
+            flat = indices.ravel()
+            bad = int(np.argmax((flat < 0) | (flat >= rows)))
+            where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
+            text = f"indices[{where}] = {flat[bad]} is not in [0, {rows})"
+            raise errors.InvalidArgumentError(None, self.op, text) from None

@@ -1,0 +1,240 @@
+"""An executable plan: parts bound to slots, stores and devices, and the loop that runs them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import dtypes
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.kernels.packed_strings import Strings
+from tensorfleet.passes.pipeline import divide
+from tensorfleet.passes.plan import Plan
+from tensorfleet.runtime.resources import ResourceManager, VariableStore
+from tensorfleet.runtime.scheduling.batched_host_ops import JoinedItem
+from tensorfleet.runtime.scheduling.cooperative import Turns
+from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
+from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
+from tensorfleet.runtime.scheduling.index_ops import IndexItem
+from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.threads import Pool
+from tensorfleet.runtime.segments.branches import settle_absent
+from tensorfleet.runtime.segments.segment import stand_in, uninitialized
+from tensorfleet.runtime.segments.segment_item import SegmentItem
+from tensorfleet.runtime.segments.shape_variance import Varying, Watch
+
+
+def _bare(item: Any) -> Any:
+    """An item without the conditions it runs under."""
+    return item.item if isinstance(item, Guarded) else item
+
+
+def _soon_done(item: Any) -> bool:
+    """Whether an item takes so little time that waking a thread for it does not pay."""
+    item = _bare(item)
+    if isinstance(item, SegmentItem):
+        return len(item.segment.steps) <= _FEW and not any(s.op.spec.heavy for s in item.segment.steps)
+    return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
+
+
+def _may_last(item: Any) -> bool:
+    """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
+    item = _bare(item)
+    return item.blocks or isinstance(item, LoopItem) or _is_call(item)
+
+
+def _is_call(item: Any) -> bool:
+    """Whether an item calls a function of the user's."""
+    item = _bare(item)
+    return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+
+
+def _takes(item: Any) -> bool:
+    """Whether a waiting item only takes something away: nobody waits for it to have done so."""
+    op = getattr(item, "op", None)
+    return op is not None and ("Dequeue" in op.type or "TakeGradient" in op.type)
+
+
+class Slots:
+    """Numbers the values that pass between the parts of one program."""
+
+    def __init__(self, fed: frozenset[Tensor] = frozenset()) -> None:
+        self._of: dict[Tensor, int] = {}
+        self._fed = fed
+
+    def made_by(self, tensor: Tensor) -> int:
+        """The slot that the operation of a tensor writes to: of a fed one not its own, which has what was fed."""
+        return self.of(stand_in(tensor) if tensor in self._fed else tensor)
+
+    def of(self, tensor: Tensor) -> int:
+        """The slot of a tensor."""
+        return self._of.setdefault(tensor, len(self._of))
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+
+_KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
+_KINDS |= {"index": IndexItem, "joined": JoinedItem, "merge": MergeItem, "same": SameItem}
+# A segment of so many operations, none of them heavy, runs before another thread would have started.
+_FEW = 8
+
+
+class Program:
+    """What one combination of fetches and feeds runs, ready to go."""
+
+    def __init__(self, plan: Plan, resources: ResourceManager) -> None:
+        slots = Slots(plan.fed)
+        self.plan = plan
+        self._resources = resources
+        self._watch = Watch()
+        self._divided: Program | None = None
+        self._dividing = threading.Lock()
+        self.feed_slots = [slots.of(t) for t in plan.feeds]
+        self.items: list[Any] = []
+        for part in plan.parts:
+            kind = LoopItem if part.kind == "loop" else _KINDS.get(part.kind, SegmentItem)
+            item = kind(part, plan, slots, resources)
+            self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
+        if not plan.nested:
+            self._learn()
+        self.after = [len(part.after) for part in plan.parts]
+        self.followers: list[list[int]] = [[] for _ in plan.parts]
+        for i, part in enumerate(plan.parts):
+            for j in part.after:
+                self.followers[j].append(i)
+        self.fetch_slots = [self._fetch(t, plan, slots, resources) for t in plan.fetches]
+        self._strings = any(t.dtype.base_dtype == dtypes.string for t in plan.fetches)
+        self.template: list = [None] * len(slots)
+        for tensor, value in plan.constants.items():
+            if tensor in slots._of:
+                self.template[slots.of(tensor)] = value
+        #: settles what becomes of a result that lies in a branch not taken
+        self._settle = settle_absent(plan)
+        self._in_order = self.items
+        # Nothing to run beside an item, even one that waits: no thread is worth waking.
+        self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
+        #: when it is each item's turn, if several functions of the user's might wait for each other
+        self.turn = self._turns() if self.sequential else []
+        # A segment of NoOps only orders others, which the list does already.
+        self._work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
+        # Nothing to wait for either: such a step needs no cancelling.
+        self.inline = self.sequential and not any(map(_may_last, self.items))
+
+    def _learn(self) -> None:
+        """Lets segments find out what of theirs changes its shape from run to run."""
+        for part, item in zip(self.plan.parts, self.items, strict=True):
+            if isinstance(item, SegmentItem) and part.varying:
+                item.compiler.possible &= item.compiler.heavy  # its signatures do not come back
+            elif isinstance(item, SegmentItem):
+                varying = Varying(item.segment, item.compiler.heavy, self._watch)
+                item.compiler.varying = None if varying.over else varying
+
+    def _divide(self) -> None:
+        """Makes the program that runs from now on: with what changes its shape apart from the rest."""
+        with self._dividing:
+            if self._divided is None:
+                learned = [i.compiler.varying for i in self.items if isinstance(i, SegmentItem)]
+                apart = [op for one in learned if one is not None for op in one.found()]
+                divided = Program(divide(self.plan, apart), self._resources)
+                loops = {item.op: item for item in map(_bare, self.items) if isinstance(item, LoopItem)}
+                for item in map(_bare, divided.items):
+                    if isinstance(item, LoopItem):
+                        item.follow(loops[item.op])
+                self._divided = divided
+
+    def last_to_run(self) -> Any:
+        """The item that runs when all others have, if there is one."""
+        return self._work[-1] if self.sequential and not self.turn and self._work else None
+
+    def _turns(self) -> list[int]:
+        """The order of the items, if there are calls of functions that do not need each other; else nothing."""
+        calls = [i for i, item in enumerate(self.items) if _is_call(item)]
+        if len(calls) < 2:
+            return []
+        before: list[set[int]] = []
+        for part in self.plan.parts:
+            before.append(set(part.after).union(*(before[j] for j in part.after)))
+        if all(i in before[j] for i, j in itertools.pairwise(calls)):
+            return []
+        place = {id(item): n for n, item in enumerate(self._in_order)}
+        return [place[id(item)] for item in self.items]
+
+    def _one_after_the_other(self) -> bool:
+        """Whether all work that is not before a waiting item needs what that item waits for, or is soon done.
+
+        Several that only take something may wait in turn: nothing could run between them. What is soon done
+        goes first, so the items get an order in which each waits as late as it can.
+        """
+        items = self.items
+        blocking = [i for i, item in enumerate(items) if item.blocks]
+        if not blocking:
+            return True
+        before: list[set[int]] = []
+        waits: list[int] = []  # how many items wait, one after the other, before each
+        for part in self.plan.parts:
+            before.append(set(part.after).union(*(before[j] for j in part.after)))
+            waits.append(max((waits[j] + items[j].blocks for j in part.after), default=0))
+        takes = {i for i in blocking if _takes(items[i])}
+        # Of several to take, the last is filled last: waiting for it first means to wait once.
+        order = sorted(range(len(items)), key=lambda j: (waits[j], items[j].blocks, -j if j in takes else j))
+        self._in_order = [items[j] for j in order]
+        return all(
+            i in before[j] or (i in takes and j in takes) or (waits[j] <= waits[i] and _soon_done(items[j]))
+            for i in blocking
+            for j in range(len(items))
+            if j != i and j not in before[i]
+        )
+
+    def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | _Fetched:
+        if tensor.dtype._is_ref_dtype:
+            variable = plan.variable_of(tensor)
+            if variable is not None:
+                # Fetching a reference gives what the variable holds when the step is over.
+                return _Fetched(resources.variable(variable), variable)
+        return slots.of(tensor)
+
+    def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
+        """Runs the program and returns the fetched values."""
+        if self._watch.asked and self._divided is None:
+            self._divide()
+        if self._divided is not None:
+            return self._divided.run(ctx, feeds, pool)
+        values = self.template.copy()
+        for slot, value in zip(self.feed_slots, feeds, strict=True):
+            values[slot] = value
+        if self.turn:
+            Turns(self, ctx, values).run()
+        elif self.sequential:
+            if ctx.trace is None:
+                for item in self._work:
+                    item.run(ctx, values)
+            else:
+                for item in self._in_order:
+                    ctx.trace.run(item, ctx, values)
+        else:
+            pool.run(self, ctx, values)
+        found = [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
+        if self._strings:
+            found = [np.asarray(v) if type(v) is Strings else v for v in found]
+        return found if self._settle is None else self._settle(found)
+
+
+class _Fetched:
+    """A fetched reference: read at the end of the step."""
+
+    __slots__ = ("store", "variable")
+
+    def __init__(self, store: VariableStore, variable: Any) -> None:
+        self.store = store
+        self.variable = variable
+
+    def read(self) -> Any:
+        value = self.store.hand_out()
+        if value is None:
+            raise uninitialized(self.variable)
+        return value

@@ -1,0 +1,128 @@
+"""One step under way: what cancels it, when it must be over, and whom to wake then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from tensorfleet.base import errors
+from tensorfleet.kernels.interruptible_calls import Call, Interrupted
+from tensorfleet.runtime.resources import RandomStreams, ResourceManager
+from tensorfleet.state.long_waits import LongWait
+
+
+class StepContext:
+    """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
+
+    __slots__ = (
+        "_lock",
+        "_waiting",
+        "asker",
+        "deadline",
+        "private",
+        "reason",
+        "resources",
+        "streams",
+        "task",
+        "trace",
+    )
+
+    def __init__(
+        self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
+    ) -> None:
+        self.resources = resources
+        self.private = resources  # where operations keep what only their own session may see
+        self.task = ""  # where the step runs, when it is part of a cluster
+        self.streams = streams
+        self.deadline = deadline
+        self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
+        self._waiting: set[Any] = set()
+        self.reason: errors.OpError | None = None
+        #: who asked for the results, when it was another process: it may have gone
+        self.asker: Any = None
+        self.trace: Any = None
+
+    def cancel(self, reason: errors.OpError) -> None:
+        """Ends the step: waiting operations wake up and raise `reason`."""
+        if self.reason is None:
+            self.reason = reason
+        self.end()
+
+    def end(self) -> None:
+        """Wakes whoever waits, and gives back what is still held."""
+        if self._lock is not None:
+            with self._lock:
+                waiting = list(self._waiting)
+            for event in waiting:
+                event.set()
+
+    def wait(self, event: Any, what: str, long: LongWait | None = None) -> None:
+        """Waits until `event` is set; raises when the step is cancelled or its deadline passes.
+
+        Whoever waits looks at its own state after any of these: an event may be set in the same moment. With `long`
+        it is told when that takes long.
+        """
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.add(event)
+        try:
+            if self.reason is None and not self._comes(event, long):
+                state = "" if long is None else long.state()
+                raise errors.DeadlineExceededError(
+                    None,
+                    None,
+                    f"Timed out waiting for notification: waited {what}{self._where()}{state}. Raise timeout_in_ms of "
+                    "tf.RunOptions (or operation_timeout_in_ms of tf.ConfigProto), or see why nobody answers.",
+                )
+            if self.reason is not None:
+                raise self.reason
+        finally:
+            with self._lock:
+                self._waiting.discard(event)
+
+    def _comes(self, event: Any, long: LongWait | None) -> bool:
+        """Whether an event is set before the deadline."""
+        began = now = time.monotonic()
+        while True:
+            left = None if self.deadline is None else self.deadline - now
+            pause = 0.0 if long is None else long.due() - (now - began)
+            if long is None or (left is not None and left <= pause):
+                return bool(event.wait(left))
+            if event.wait(pause):
+                return True
+            now = time.monotonic()
+            long.tell(now - began, self._where())
+
+    def _where(self) -> str:
+        return f" of {self.task}" if self.task else ""
+
+    def hold(self, held: Any) -> None:
+        """Has `held.set()` called when the step ends, unless it is let go before."""
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.add(held)
+        if self.reason is not None:
+            held.set()
+
+    def let_go(self, held: Any) -> None:
+        """Ends what `hold` began."""
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.discard(held)
+
+    def stoppable(self, call: Call) -> Any:
+        """What a Python function returns, which is interrupted when the step is cancelled."""
+        assert self._lock is not None
+        with self._lock:
+            self._waiting.add(call)
+        try:
+            if self.reason is None:
+                return call.run()
+            raise self.reason
+        except Interrupted:
+            assert self.reason is not None
+            raise self.reason from None
+        finally:
+            with self._lock:
+                self._waiting.discard(call)

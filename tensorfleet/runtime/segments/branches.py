@@ -1,0 +1,207 @@
+"""Branches inside a segment: blocks of steps that run only if their conditions hold.
+
+In numpy a block is run or left out. In XLA it becomes a conditional, unless its condition is known while
+tracing; a Merge then selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.passes.plan import Plan
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.segments.segment import Segment, Step
+
+_CONCRETE = (np.ndarray, np.generic, bool)
+Literals = tuple[tuple[int, bool], ...]
+
+
+def guard(segment: Segment, plan: Plan, made: set) -> bool:
+    """Gives the steps of a segment their guards; whether there are any."""
+    found = False
+    unguarded: set[int] = set()
+
+    def coded(literals: Any) -> Literals:
+        codes = ((segment._code(p, made, plan.constants), value) for p, value in literals)
+        return tuple(sorted(codes))
+
+    for step in list(segment.steps):
+        literals = plan.guards.get(step.op)
+        if literals:
+            step.guard = coded(literals)
+            found = True
+        else:
+            unguarded.update(~a for a in step.args if a < 0)
+        choices = plan.merges.get(step.op)
+        if choices is not None:
+            step.choices = [coded(c) for c in choices]
+            found = True
+    if found:
+        for step in segment.steps:
+            if step.guard:  # if it does not run, the variable keeps its value, which must be there to be kept
+                segment.reads += [u for u in step.updates if u not in segment.reads]
+                segment.optional.update(u for u in (*step.updates, *(~a for a in step.args if a < 0)))
+        segment.optional -= unguarded
+    return found
+
+
+def alive(literals: Literals, values: list, state: list) -> Any:
+    """Whether all conditions turned out as they must: True, False, or a tracer."""
+    unknown = None
+    for code, wanted in literals:
+        value = values[code] if code >= 0 else state[~code]
+        if value is None:
+            return False
+        if isinstance(value, _CONCRETE):
+            if bool(value) != wanted:
+                return False
+        else:
+            holds = value if wanted else ~value
+            unknown = holds if unknown is None else unknown & holds
+    return True if unknown is None else unknown
+
+
+def settle_absent(plan: Plan) -> Callable[[list], list] | None:
+    """What is done with results of which some may lie in branches not taken; None if there are no branches."""
+    if plan.told:  # another part of the step gets something that it does not look at
+        instead = [np.zeros(0, t.dtype.np_dtype) for t in plan.fetches]
+        return lambda found: [n if v is None else v for v, n in zip(found, instead, strict=True)]
+    return _all_there if plan.guards else None
+
+
+def _all_there(found: list) -> list:
+    for i, value in enumerate(found):
+        if value is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"Retval[{i}] does not have value: it lies in a branch that was not taken."
+            )
+    return found
+
+
+def run_guarded(
+    segment: Segment, values: list, state: list, streams: Sequence[Any], jnp: Any, check: Any, traced: Any
+) -> None:
+    """Runs the steps of a segment that has branches."""
+    for key, block in groupby(segment.steps, key=lambda s: (s.guard, s.choices is not None)):
+        steps = list(block)
+        literals, merging = key
+        holds = alive(literals, values, state) if literals else True
+        if holds is False:
+            continue
+        if merging:
+            for step in steps:
+                _merge(step, values, state, jnp)
+        elif holds is True:
+            segment.interpret(values, state, streams, jnp, check, traced, steps)
+        else:
+            _conditional(segment, steps, holds, values, state, streams, jnp, check)
+
+
+def _merge(step: Step, values: list, state: list, jnp: Any) -> None:
+    """Takes the input that there is; while tracing, perhaps a selection."""
+    from tensorfleet.runtime.segments.segment import NeedsValue
+
+    assert step.choices is not None
+    result: Any = None
+    index: Any = None
+    for i, (code, literals) in enumerate(zip(step.args, step.choices, strict=True)):
+        holds = alive(literals, values, state)
+        value = values[code] if code >= 0 else state[~code]
+        if holds is False or value is None:
+            continue
+        if result is None or holds is True:
+            result, index = value, np.int32(i)
+            if holds is True:
+                break
+            continue
+        if np.shape(result) != np.shape(value):
+            raise NeedsValue(next(c for c, _ in literals))
+        result = jnp.where(holds, value, result)
+        index = jnp.where(holds, np.int32(i), index)
+    if result is None:
+        raise errors.InternalError(None, step.op, f"No input of '{step.op.name}' is there.")
+    for slot, made in zip(step.outs, (result, index), strict=True):
+        if slot is not None:
+            values[slot] = made
+
+
+def _conditional(
+    segment: Segment,
+    steps: list[Step],
+    holds: Any,
+    values: list,
+    state: list,
+    streams: Any,
+    jnp: Any,
+    check: Any,
+) -> None:
+    """Traces a block of steps as something that is done only if `holds`."""
+    import jax
+
+    from tensorfleet.runtime.segments.segment import NeedsValue
+
+    own = {o for s in steps for o in s.outs if o is not None}
+    for step in steps:
+        for a in step.args:
+            if a >= 0 and a not in own and values[a] is None:
+                raise NeedsValue(
+                    step.guard[0][0]
+                )  # it was left out elsewhere: what decided that must be known here
+    inside = set(map(id, steps))
+    later = {a for s in segment.steps if id(s) not in inside for a in (*s.args, *_conditions(s)) if a >= 0}
+    drawn = {o for s in steps if s.rng is not None for o in s.outs if o is not None}
+    wanted = sorted(own & (later | drawn | {c for c in segment.output_codes if c >= 0}))
+    written = sorted({u for s in steps for u in s.updates})
+    known: dict[int, Any] = {}
+
+    def run() -> tuple:
+        flags: list = []
+
+        def note(ok: Any, message: Any, kind: Any = None) -> None:
+            if isinstance(ok, _CONCRETE):
+                ok = np.all(ok)
+            flags.append(jnp.all(ok))
+
+        mine, current = list(values), list(state)
+        segment.interpret(mine, current, streams, jnp, note, None, steps)
+        known.clear()
+        known.update((o, mine[o]) for o in wanted if isinstance(mine[o], _CONCRETE))
+        ok = jnp.all(jnp.stack(flags)) if flags else jnp.array(True)
+        return (
+            [jnp.asarray(mine[o]) for o in wanted if o not in known],
+            [jnp.asarray(current[w]) for w in written],
+            ok,
+        )
+
+    shapes = jax.eval_shape(run)
+
+    def rest() -> tuple:
+        made = [jnp.zeros(s.shape, s.dtype) for s in shapes[0]]
+        return made, [jnp.asarray(state[w]) for w in written], jnp.array(True)
+
+    for w, s in zip(written, shapes[1], strict=True):
+        if np.shape(state[w]) != s.shape:
+            raise NeedsValue(steps[0].guard[0][0])
+    outs, updated, ok = jax.lax.cond(holds, run, rest)
+    slots = [o for o in wanted if o not in known]
+    for slot, value in zip(slots, outs, strict=True):
+        values[slot] = value
+    for slot, value in known.items():
+        values[slot] = value
+    for w, value in zip(written, updated, strict=True):
+        state[w] = value
+    if any(s.kernel.checks for s in steps):
+        check(ok, "")
+
+
+def _conditions(step: Step) -> list[int]:
+    found = [code for code, _ in step.guard]
+    for choice in step.choices or ():
+        found += [code for code, _ in choice]
+    return found

@@ -1,0 +1,366 @@
+"""The XLA life of a segment: trace it once per signature, compile, call."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.kernels import conv_library
+from tensorfleet.kernels.aligned_memory import aligned
+from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
+from tensorfleet.runtime.segments.segment import _CONCRETE, NeedsValue, Segment
+from tensorfleet.runtime.segments.shape_variance import Varying
+from tensorfleet.runtime.segments.trial import Trial, shapes_of
+from tensorfleet.runtime.segments.xla_barriers import Barriers
+from tensorfleet.runtime.segments.xla_options import (
+    compile_for_cpu,
+    has_library_convolutions,
+    is_large,
+    waits_for_itself,
+)
+from tensorfleet.runtime.xla_exit_guard import within_xla
+
+# Shapes that keep changing fall back to numpy instead of compiling for ever.
+_MOST_SIGNATURES = 24
+# So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
+_MANY_SMALL = 12
+_SMALL_BYTES = 1 << 16
+# A constant this large is passed at each call: XLA takes long to compile a program that contains it, and to keep it.
+_LARGE_BYTES = 1 << 20
+# A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
+# that numpy has taken as long for it as compiling does: shapes that depend on the data come back now and then for ever.
+# Where a run takes long, the first ones too must have come twice in a row: compiling may take longer than an epoch.
+_EAGER_SIGNATURES = 2
+_EAGER_SIGNATURES_OF_HEAVY = 4
+_LIKELY_TO_TAKE = 1.0  # seconds of compiling, before the first time
+# Variables are changed where they are as long as others seldom want them meanwhile: each time that somebody does counts
+# as so many undisturbed runs, and with so many on the wrong side the next program makes new arrays again.
+_DISTURBED = 8
+_TOO_DISTURBED = 128
+
+
+class Compiled:
+    """One signature of a segment as an XLA program."""
+
+    __slots__ = ("_direct", "call", "constants", "cpu", "joined", "proven", "reused", "skips")
+
+    def __init__(
+        self,
+        call: Any,
+        cpu: Any,
+        skips: list[int],
+        joined: list[list[int]],
+        constants: tuple,
+        reused: tuple[int, ...] = (),
+    ) -> None:
+        self.call = self._direct = call
+        self.constants = constants  # its last argument, always the same
+        self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
+        self.skips = skips
+        self.joined = joined  # inputs that are passed as one
+        self.reused = (
+            reused  # variables whose memory gets their new values, beside those that the segment owns
+        )
+        self.proven = False  # whether it has run before: it may have asked for more memory than there is
+
+    def run(self, args: tuple, made: list) -> Any:
+        """The outputs, what is written, and whether all checks held, if there are any.
+
+        All results of a program become ready together. The step is over when they are: XLA may still be reading the
+        caller's arrays until then. `made` gets them before an interrupt that came meanwhile is heard of: the values that
+        variables had may be gone.
+        """
+        with within_xla:
+            made.extend(starmap(self._direct, ((*args, self.constants),)))
+            outputs, written, ok = made[0]
+            for result in ok or written or outputs:
+                if result is not None:
+                    result.block_until_ready()
+                    break
+        if not self.proven:
+            self.proven = True
+            self._direct = (
+                getattr(self.call, "_call", None) or self.call
+            )  # without Python's function around it
+        return outputs, written, ok
+
+
+class _Checks:
+    """What kernels report their checks to while they are traced."""
+
+    def __init__(self, jnp: Any) -> None:
+        self._jnp = jnp
+        self.flags: list[Any] = []
+
+    def __call__(self, ok: Any, message: Any, kind: Any = None) -> None:
+        if not isinstance(ok, (bool, *_CONCRETE)):
+            self.flags.append(self._jnp.all(ok))
+        elif not np.all(ok):
+            text = message() if callable(message) else message
+            raise (kind or errors.InvalidArgumentError)(None, None, text)
+
+    def passed(self) -> Any:
+        """Whether none of the checks has failed so far."""
+        return self._jnp.all(self._jnp.stack(self.flags)) if self.flags else self._jnp.asarray(True)
+
+
+class Compiler(Trial):
+    """Decides when a segment is compiled and keeps its programs."""
+
+    def __init__(self, segment: Segment, device: str, others: bool = False) -> None:
+        super().__init__(segment, device)
+        self.device = device
+        self.others = others  # whether the step has arrays of other kinds of devices too
+        self.lock = threading.Lock()
+        self.static_inputs: set[int] = set()
+        self.static_variables: set[int] = set()
+        self.passed = _large_constants(segment)
+        self.loose: list[int] = []  # variables whose shape has been seen to change
+        self.seen: dict[Any, int] = {}
+        # A condition that is fed (`is_training`) makes one program for each value it has, without the other branch.
+        self.flags = _fed_conditions(segment) if segment.guarded else set()
+        self.static_inputs |= self.flags
+        self.varying: Varying | None = None  # is told the shapes of all values, while that is of interest
+        # Where memory of variables gets their new values; how often somebody else wanted them meanwhile, by comparison.
+        self.reuses = "/device:CPU" in device and not others
+        self.disturbed = 0
+
+    def note_disturbance(self, disturbed: bool) -> None:
+        """Notes whether somebody else had, or wanted, a variable whose memory a program was to use again."""
+        if not disturbed:
+            self.disturbed = max(self.disturbed - 1, 0)
+            return
+        self.disturbed += _DISTURBED
+        if self.reuses and self.disturbed > _TOO_DISTURBED:
+            with self.lock:
+                self.reuses = False
+                self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
+
+    def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
+        """The program for these arguments, compiled now if need be; None to run in numpy."""
+        key = self.key(inputs, state)
+        found = self.programs.get(key)
+        if found is not None or key in self.programs:
+            if self.varying is not None:
+                self.varying.runs += 1
+            return found
+        with self.lock:
+            key = self.key(inputs, state)
+            if key in self.programs:
+                return self.programs[key]
+            if not self._worth(key):
+                return None
+            began = time.perf_counter()
+            while True:
+                try:
+                    with within_xla:
+                        made = self._compile(inputs, state)
+                    self.compiling = min(self.compiling, time.perf_counter() - began)
+                    break
+                except NeedsValue as need:
+                    if not self._make_static(need.code, inputs, state):
+                        made = None
+                        break
+            self.programs[self.key(inputs, state)] = made
+            return made
+
+    def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
+        """What tells one program from another: shapes, and the values of what must be static."""
+        shapes = shapes_of(inputs)
+        if self.loose or self.segment.owned:
+            shapes += tuple([state[i].shape for i in (*self.loose, *self.segment.owned)])
+        if not self.static_inputs and not self.static_variables:
+            return shapes
+        values = [np.asarray(inputs[i]).tobytes() for i in sorted(self.static_inputs)]
+        values += [np.asarray(state[i]).tobytes() for i in sorted(self.static_variables)]
+        return shapes, tuple(values)
+
+    def _worth(self, key: Any) -> bool:
+        by_value = bool(self.static_inputs - self.flags or self.static_variables)
+        eager = _EAGER_SIGNATURES_OF_HEAVY if self.heavy else _EAGER_SIGNATURES
+        again = (
+            self.shapes is None or self.shapes == (key[0] if self.static_inputs else key)[: len(self.shapes)]
+        )
+        if len(self.programs) < eager and not by_value and (again or self.heavy):
+            return True
+        self.seen[key] = times = self.seen.get(key, 0) + 1
+        if len(self.seen) > 4096:
+            self.seen.clear()
+        if len(self.programs) >= _MOST_SIGNATURES:
+            return False
+        if by_value:
+            # Values that never settle (an index that goes through the data) must come back more often each time.
+            return times > 1 + len(self.programs)
+        cost = self.compiling if self.programs else _LIKELY_TO_TAKE
+        return times > 1 and (self.heavy or times * self.fastest > cost)
+
+    def _compile(self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True) -> Compiled | None:
+        jax, jnp = load_jax()
+        segment = self.segment
+        skips: list[int] = [0] * len(segment.rng_steps)
+        tables = [state[i].shape for i in segment.owned]
+        barriers = Barriers(segment, jax, tables) if "/device:CPU" in self.device else None
+        fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
+        fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
+
+        joined = self._joined(inputs)
+        reused = self._reused(state)
+        reads = [i for i in segment.reads if i not in reused]
+        shapes: list[Any] = [None if x is None else x.shape for x in inputs]
+        passed = sorted(self.passed)
+
+        def trace(
+            args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple, constants: tuple
+        ) -> tuple:
+            check = _Checks(jnp)
+            values = list(segment.template)
+            for slot, constant in zip(passed, constants, strict=True):
+                values[slot] = constant
+            for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
+                values[slot] = fixed_inputs.get(i, arg)
+            for group, join in zip(joined, joins, strict=True):
+                parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
+                for i, part in zip(group, parts, strict=True):
+                    values[segment.input_slots[i]] = part.reshape(shapes[i])
+            current: list = [None] * len(segment.variables)
+            for i, index in enumerate(reads):
+                current[index] = fixed_state.get(index, variables[i])
+            for index, table in zip((*segment.owned, *reused), owned, strict=True):
+                current[index] = table
+            before = current.copy()
+            for index in reused:
+                assert barriers is not None
+                barriers.watch(current[index])
+            segment.interpret(values, current, streams, jnp, check, barriers)
+            if self.varying is not None:
+                self.varying.note(inputs, values, True)
+            for i, step in enumerate(segment.rng_steps):
+                outs = [values[o] for o in step.outs if o is not None]
+                assert step.op.spec.rng is not None
+                skips[i] = 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
+            ok = [check.passed()] if check.flags else []
+            for index in reused if ok else ():  # a step that fails changes nothing
+                current[index] = jnp.where(ok[0], current[index], before[index])
+            return segment.collect(values, current), [current[w] for w in segment.writes], ok
+
+        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined, None, reused)
+        constants = self._placed([segment.template[slot] for slot in passed])
+        owns = bool(segment.owned or reused)
+        jitted = jax.jit(trace, donate_argnums=4 if owns else ())
+        if barriers is None or self.others:
+            return Compiled(jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants)
+        with conv_library.offered(in_parts and has_library_convolutions()) as offer:
+            traced = jitted.trace(*args, constants)
+        if owns and waits_for_itself(traced.jaxpr):  # it has to run where variables cannot change in place
+            if segment.owned:
+                return None
+            self.reuses = False
+            return self._compile(inputs, state, in_parts)
+        call, cpu = compile_for_cpu(jax, traced, barriers.largest, owns, offer.taken)
+        if call is None:
+            return self._compile(inputs, state, in_parts=False)
+        return Compiled(call, cpu, skips, joined, constants, reused)
+
+    def _reused(self, state: Sequence[Any]) -> tuple[int, ...]:
+        """The variables that a program changes where they are: large ones, since others stay in the cache anyway."""
+        if not self.reuses:
+            return ()
+        changed = [i for i in self.segment.changed() if i not in self.static_variables]
+        return tuple([i for i in changed if state[i] is not None and is_large(state[i].size)])
+
+    def _placed(self, constants: list[Any]) -> tuple:
+        """Constants where the program's device takes them as they are."""
+        device = jax_device(self.device, self.others)
+        if device is None:
+            return tuple([aligned(x) for x in constants])
+        jax, _ = load_jax()
+        return tuple(jax.device_put(constants, device))
+
+    def _joined(self, inputs: Sequence[Any]) -> list[list[int]]:
+        """Which of the inputs are worth joining, by type."""
+        groups: dict[Any, list[int]] = {}
+        for i, x in enumerate(inputs):
+            if type(x) is np.ndarray and x.nbytes <= _SMALL_BYTES and i not in self.static_inputs:
+                groups.setdefault(x.dtype, []).append(i)
+        return [group for group in groups.values() if len(group) >= _MANY_SMALL]
+
+    def arguments(
+        self,
+        inputs: Sequence[Any],
+        state: Sequence[Any],
+        streams: Sequence[Any],
+        joined: list[list[int]],
+        cpu: Any = None,
+        reused: tuple[int, ...] = (),
+    ) -> tuple:
+        """The arguments of a compiled program, on its device."""
+        joins = tuple(
+            [np.concatenate([np.asarray(inputs[i]).reshape(-1) for i in group]) for group in joined]
+        )
+        if joined:
+            within = {i for group in joined for i in group}
+            inputs = [None if i in within else x for i, x in enumerate(inputs)]
+        variables = tuple([state[i] for i in self.segment.reads if i not in reused])
+        owned = tuple([state[i] for i in (*self.segment.owned, *reused)])
+        device = jax_device(self.device, self.others)
+        if device is None:
+            placed = tuple([aligned(x) for x in on_cpu(cpu, inputs)])
+            return placed, joins, tuple(on_cpu(cpu, variables)), tuple(streams), owned
+        jax, _ = load_jax()
+        return jax.device_put((tuple(inputs), joins, variables, tuple(streams), owned), device)
+
+    def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
+        """Marks what `code` is computed from as static; False when nothing new could be marked."""
+        segment = self.segment
+        producer = {o: step for step in segment.steps for o in step.outs if o is not None}
+        slot_to_input = {s: i for i, s in enumerate(segment.input_slots)}
+        before = self._known()
+        stack, done = [code], set()
+        while stack:
+            c = stack.pop()
+            if c in done:
+                continue
+            done.add(c)
+            if c < 0 and ~c in segment.owned:
+                return False
+            if c < 0:
+                self.static_variables.add(~c)
+            elif c in slot_to_input:
+                self.static_inputs.add(slot_to_input[c])
+            elif c in self.passed:
+                self.passed.remove(c)
+            elif c in producer and producer[c].op.type not in ("Shape", "ShapeN", "Size", "Rank"):
+                if producer[c].rng is not None:
+                    return False
+                stack.extend(producer[c].args)
+        return self._known() > before
+
+    def _known(self) -> int:
+        """Of how much the values are part of a program, by comparison."""
+        return len(self.static_inputs) + len(self.static_variables) - len(self.passed)
+
+
+def _large_constants(segment: Segment) -> set[int]:
+    """The slots of constants that are better passed to a program than put into it."""
+    return {
+        slot
+        for slot, value in enumerate(segment.template)
+        if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES and value.dtype.kind != "O"
+    }
+
+
+def _fed_conditions(segment: Segment) -> set[int]:
+    """The inputs that are conditions of branches as they come."""
+    decisive = {code for step in segment.steps for code, _ in step.guard}
+    return {
+        i
+        for i, (slot, t) in enumerate(zip(segment.input_slots, segment.inputs, strict=True))
+        if slot in decisive and t.dtype.base_dtype.name == "bool"
+    }

@@ -1,0 +1,174 @@
+"""TensorArrays and stacks while a loop is traced: dense buffers that the loop carries along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.kernels import Kernel
+from tensorfleet.runtime.segments.segment import NeedsValue
+from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
+
+_FLOW = np.zeros((), np.float32)
+SIZE = "size"  # marks where the size of an array with room follows
+
+
+class NotTraceable(NeedsValue):
+    """Something in a loop that XLA cannot do; it then runs on the host."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class TracedArray:
+    """A TensorArray while a loop is traced."""
+
+    __slots__ = ("adds", "buffer", "dtype", "element", "grads", "room", "size", "written")
+
+    def __init__(self, size: Any, room: int, dtype: Any, element: Any, buffer: Any, adds: bool) -> None:
+        self.size = size  # a number, or traced where there is room for more elements
+        self.room = room
+        self.dtype = dtype
+        self.element = element
+        self.buffer = buffer
+        self.adds = adds
+        self.written = False
+        self.grads: dict[bytes, TracedArray] = {}
+
+    def grad(self, source: bytes) -> TracedArray:
+        """The array of the gradients."""
+        found = self.grads.get(source)
+        if found is None:
+            found = self.grads[source] = TracedArray(
+                self.size, self.room, self.dtype, self.element, None, True
+            )
+            if self.buffer is not None:
+                found.element = tuple(self.buffer.shape[1:])
+        return found
+
+    def write(self, jnp: Any, index: Any, value: Any, check: Any) -> None:
+        """Sets, or adds to, one element."""
+        self._need(jnp, tuple(np.shape(value)))
+        check((index >= 0) & (index < self.size), "")
+        place = self.buffer.at[index]
+        self.buffer = place.add(value) if self.adds else place.set(value)
+        self.written = True
+
+    def _need(self, jnp: Any, shape: tuple) -> None:
+        if self.buffer is None:
+            self.buffer = jnp.zeros((self.room, *shape), self.dtype)
+        if tuple(self.buffer.shape[1:]) != shape:
+            raise NotTraceable
+
+    def read(self, jnp: Any, index: Any, check: Any) -> Any:
+        """One element."""
+        import jax
+
+        if self.buffer is None:
+            if not self.adds or self.element is None:
+                raise NotTraceable
+            self._need(jnp, self.element)
+        check((index >= 0) & (index < self.size), "")
+        return jax.lax.dynamic_index_in_dim(self.buffer, index, 0, False)
+
+
+class TracedStack:
+    """A stack while a loop is traced."""
+
+    __slots__ = ("buffer", "count", "most", "moved", "written")
+
+    def __init__(self, buffer: Any, count: Any, most: int | None) -> None:
+        self.buffer = buffer
+        self.count = count
+        self.most = most
+        self.moved = False
+        self.written = False
+
+    def push(self, jnp: Any, value: Any) -> Any:
+        """Puts a value on top."""
+        value = jnp.asarray(value)
+        if self.buffer is None:
+            if self.most is None:
+                raise NotTraceable
+            self.buffer = jnp.zeros((self.most, *value.shape), value.dtype)
+        if self.buffer.shape[1:] != value.shape:
+            raise NotTraceable
+        self.buffer = self.buffer.at[self.count].set(value)
+        self.count = self.count + 1
+        self.moved = self.written = True
+        return value
+
+    def pop(self) -> Any:
+        """Takes the value on top."""
+        import jax
+
+        if self.buffer is None:
+            raise NotTraceable
+        self.count = self.count - 1
+        self.moved = True
+        return jax.lax.dynamic_index_in_dim(self.buffer, self.count, 0, False)
+
+
+class StoreKernel(Kernel):
+    """The traced form of an operation on TensorArrays and stacks."""
+
+    def call(self, first: Any, values: Any, check: Any = None) -> tuple:
+        """Does what the operation does, to buffers."""
+        kind, store, rest = self.op.type, values[0], values[1:]
+        if isinstance(store, TracedStack):
+            return (store.push(first, rest[0]),) if kind == "StackPushV2" else (store.pop(),)
+        if not isinstance(store, TracedArray):
+            raise NotTraceable
+        if kind == "TensorArrayGradV3":
+            return store.grad(self.op._attrs["source"]), _FLOW
+        if kind == "TensorArraySizeV3":
+            return (np.int32(store.size) if isinstance(store.size, int) else store.size,)
+        if kind == "TensorArrayReadV3":
+            return (store.read(first, rest[0], check),)
+        store.write(first, rest[0], rest[1], check)
+        return (_FLOW,)
+
+
+STORES = {"StackPushV2", "StackPopV2", "TensorArrayGradV3", "TensorArraySizeV3"}
+STORES |= {"TensorArrayReadV3", "TensorArrayWriteV3"}
+
+
+def room_for(count: int) -> int:
+    """How many elements a buffer has room for that is to hold so many."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def roomy(content: tuple, value: Any) -> tuple:
+    """The same with room in its arrays, whose size then comes last."""
+    if not isinstance(value, (ArrayStore, StackStore)):
+        return content
+    room = room_for(len(value.elements)) if isinstance(value, ArrayStore) else None
+    longer = [_lengthened(c, room) if np.ndim(c) else c for c in content]
+    return (*longer, SIZE, np.int32(len(value.elements))) if isinstance(value, ArrayStore) else tuple(longer)
+
+
+def _lengthened(array: Any, room: int | None) -> Any:
+    """An array with zeros behind its elements."""
+    array = np.asarray(array)
+    room = room_for(len(array)) if room is None else room
+    if len(array) == room:
+        return array
+    made = np.zeros((room, *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    return made
+
+
+def content_of(value: Any, pushed: bool) -> tuple:
+    """The arrays of a fixed value: itself, an array's elements, a stack's items and their number."""
+    if isinstance(value, ArrayStore):
+        grads = [part for source in sorted(value.grads) for part in (source, value.grads[source].packed())]
+        return ("array", value.packed(), *grads)
+    if isinstance(value, StackStore):
+        return ("stack", None, np.int32(0)) if pushed else ("stack", *value.packed())
+    return (value,)
+
+
+def signature(content: tuple) -> tuple:
+    """The shapes of a value's arrays."""
+    return tuple(c if c is None or isinstance(c, (str, bytes)) else np.shape(c) for c in content)

@@ -1,0 +1,288 @@
+"""A segment of operations as an item of a program: in numpy at first, and compiled once that pays."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.base import errors
+from tensorfleet.passes.plan import Part, Plan
+from tensorfleet.runtime.resources import ResourceManager, VariableStore, release
+from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.segments.compiled import Compiled, Compiler
+from tensorfleet.runtime.segments.numpy_specialization import Trimmer
+from tensorfleet.runtime.segments.segment import Segment, uninitialized
+from tensorfleet.runtime.xla_exit_guard import stay_outside
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.program import Slots
+
+# So many operations run before it is looked whether they take too long.
+_AT_A_TIME = 8
+
+
+class TooLong(Exception):
+    """Numpy would take longer than compiling: nothing has happened yet."""
+
+
+class SegmentItem:
+    """A segment with its variables' stores, running in numpy or compiled, whichever pays."""
+
+    blocks = False
+
+    def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
+        self.device = part.device
+        self.name = part.ops[-1].name
+        self.segment = Segment(part, plan)
+        self.compiler = Compiler(
+            self.segment, part.device, any("/device:CPU" not in p.device for p in plan.parts)
+        )
+        self.ins = [slots.of(t) for t in self.segment.inputs]
+        self.outs = [slots.of(t) for t in self.segment.outputs]
+        self.stores = [resources.variable(v) for v in self.segment.variables]
+        self.trimmer = Trimmer(self.segment)
+        self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
+        self.kept_shape = self.segment.kept_shape()
+        self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
+        self.reading = self.segment.only_reads()
+
+    def run(self, ctx: StepContext, values: list) -> None:
+        """Runs the segment and makes its variable updates visible, all or none."""
+        if self.reading is not None:
+            read = {i: self.stores[i].hand_out() for i in self.segment.reads}
+            for slot, i in zip(self.outs, self.reading, strict=True):
+                values[slot] = read[i]
+            for i, value in read.items():
+                if value is None:
+                    raise uninitialized(self.segment.variables[i])
+            return
+        try:
+            self._compute(ctx, values)
+        except TooLong:
+            self.compiler.numpy_first = False
+            self._compute(ctx, values)
+
+    def _compute(self, ctx: StepContext, values: list) -> None:
+        stay_outside()
+        inputs = [values[i] for i in self.ins]
+        compiler = self.compiler
+        compiled = None
+        if compiler.wanted() and not self._lacking():
+            compiled = compiler.program(inputs, self._state())
+        opened: list[VariableStore] = []
+        made: list = []
+        try:
+            for store in self.writing:
+                store.lock.acquire()
+            state = self._state()
+            if compiled is not None and compiler.static_variables:
+                # What it was compiled for may have changed before the locks were ours.
+                compiled = compiler.programs.get(compiler.key(inputs, state))
+            for store in self._owned_by(compiled):
+                store.gate.acquire()
+                opened.append(store)
+            if compiled is None:
+                outputs = self._numpy_life(ctx, inputs, state)
+            else:
+                outputs = self._in_xla(ctx, compiled, inputs, state, made)
+            for w, op in self.kept_shape.items():
+                _need_same_shape(op, self.stores[w].value, state[w])
+            for w in self.segment.writes:
+                if state[w] is not None:
+                    self.stores[w].swap(state[w])
+        except BaseException:
+            self._replace_consumed(made)
+            raise
+        finally:
+            for store in opened:
+                store.gate.release()
+            release(self.writing)
+        for slot, value in zip(self.outs, outputs, strict=True):
+            values[slot] = value
+
+    def _owned_by(self, compiled: Compiled | None) -> list[VariableStore]:
+        """The variables whose memory this run changes, in the order of their locks."""
+        if compiled is None or not compiled.reused:
+            return self.owned
+        indices = (*self.segment.owned, *compiled.reused)
+        return sorted((self.stores[i] for i in indices), key=lambda s: s.order)
+
+    def _own(self, state: list) -> None:
+        """Puts arrays that may be changed into the places of the tables this segment owns."""
+        for i in self.segment.owned:
+            state[i] = None  # another reference would mean that somebody holds it
+            state[i] = self.stores[i].writable()
+
+    def _consume(self, state: list, compiled: Compiled) -> bool:
+        """Puts arrays whose memory a program may use again into the places of variables. Whether some had to be copied.
+
+        What a program fails with is lost. So it gets copies the first time, when memory may turn out to be too small;
+        but not of tables, which may be most of the memory.
+        """
+        disturbed = False
+        for i in (*self.segment.owned, *compiled.reused):
+            store = self.stores[i]
+            state[i] = None  # another reference would mean that somebody holds it
+            state[i] = store.consumable(kept=not compiled.proven and i in compiled.reused)
+            disturbed |= compiled.proven and state[i] is not store.value
+        return disturbed
+
+    def _lacking(self) -> bool:
+        """Whether a variable that perhaps nobody needs has no value."""
+        optional = self.segment.optional
+        return bool(optional) and any(self.stores[i].read() is None for i in optional)
+
+    def _state(self) -> list:
+        state: list = [None] * len(self.stores)
+        for i in self.segment.reads:
+            value = self.stores[i].read()
+            if value is None and i not in self.segment.optional:
+                raise uninitialized(self.segment.variables[i])
+            state[i] = value
+        for i in self.segment.owned:
+            state[i] = self.stores[i].value
+            if state[i] is None:
+                raise uninitialized(self.segment.variables[i])
+        return state
+
+    def _numpy_life(self, ctx: StepContext, inputs: list, state: list) -> list:
+        if not self.segment.rng_steps:
+            return self._in_numpy(ctx, inputs, state)
+        # How far a stream moves is known only after drawing from it; other programs may have the same op.
+        with ctx.streams.drawing([step.op for step in self.segment.rng_steps]):
+            return self._in_numpy(ctx, inputs, state)
+
+    def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:
+        segment = self.segment
+        self._own(state)
+        started = time.perf_counter()
+        for i in segment.reads:
+            if not isinstance(state[i], np.ndarray) and state[i] is not None:
+                state[i] = np.asarray(state[i])
+        shapes = self.trimmer.key(inputs, state)
+        template, steps = self.trimmer.left(shapes)
+        values = template.copy()
+        for slot, value in zip(segment.input_slots, inputs, strict=True):
+            known = value is None or isinstance(value, (np.ndarray, np.generic))
+            values[slot] = value if known else np.asarray(value)
+        streams = [ctx.streams.take(step.op, 0) for step in segment.rng_steps]
+        seconds = self.compiler.seconds_to_try()
+        with np.errstate(all="ignore"):
+            if seconds is None:
+                segment.interpret(values, state, streams, steps=steps)
+            else:
+                self._try(values, state, streams, steps or segment.steps, started + seconds)
+        if steps is None and shapes is not None:
+            self.trimmer.learn(shapes, values)
+        if self.compiler.varying is not None and steps is None:
+            self.compiler.varying.note(inputs, values, self.compiler.pays())
+        outputs = segment.collect(values, state)
+        for step in segment.rng_steps:
+            assert step.op.spec.rng is not None
+            outs = [values[o] for o in step.outs if o is not None]
+            if outs[0] is not None:  # None in a branch not taken
+                ctx.streams.take(step.op, step.op.spec.rng(step.op, outs))
+        self.compiler.timed(time.perf_counter() - started, inputs)
+        return outputs
+
+    def _try(self, values: list, state: list, streams: list, steps: list, end: float) -> None:
+        """Runs these steps; TooLong if that is not done in time."""
+        for first in range(0, len(steps), _AT_A_TIME):
+            self.segment.interpret(values, state, streams, steps=steps[first : first + _AT_A_TIME])
+            if time.perf_counter() > end:
+                raise TooLong
+
+    def _in_xla(self, ctx: StepContext, compiled: Compiled, inputs: list, state: list, made: list) -> list:
+        segment = self.segment
+        streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
+        waits = sum([self.stores[i].waits for i in compiled.reused])
+        disturbed = self._consume(state, compiled)
+        started = time.perf_counter()
+        args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu, compiled.reused)
+        try:
+            outputs, written, ok = compiled.run(args, made)
+            if self.compiler.on_trial:
+                self.compiler.called(time.perf_counter() - started)
+            if compiled.reused:
+                disturbed |= sum([self.stores[i].waits for i in compiled.reused]) > waits
+                self.compiler.note_disturbance(disturbed)
+        except TypeError as e:
+            if self.compiler.loose:
+                raise self._failure(e) from e
+            # A variable has another shape than before (`tf.assign` with validate_shape=False).
+            self.compiler.loose = list(segment.reads)
+            return self._numpy_life(ctx, inputs, state)
+        except Exception as e:
+            raise self._failure(e) from e
+        if ok and not np.asarray(ok[0]):  # asking the array itself takes longer
+            for w, value in zip(segment.writes, written, strict=True):
+                if w in segment.owned or w in compiled.reused:  # unchanged, but in new hands
+                    self.stores[w].swap(value)
+                    state[w] = np.array(value)
+            # The flag says only that a check failed. The numpy life knows which, and says so.
+            self._explain(inputs, state, streams)
+            raise self._unexplained()
+        for w, value in zip(segment.writes, written, strict=True):
+            state[w] = value
+        return outputs
+
+    def _replace_consumed(self, made: list) -> None:
+        """After an interrupt: ends the step if variables are gone that it was to replace. If it has failed, forgets them."""
+        stores = [self.stores[w] for w in self.segment.writes]
+        if not any(_is_gone(store.value) for store in stores):
+            return
+        _, written, ok = made[0] if made else ((), [None] * len(stores), [False])
+        whole = not ok or np.asarray(ok[0])
+        for store, value in zip(stores, written, strict=True):
+            if _is_gone(store.value) or whole:
+                store.swap(value)
+
+    def _explain(self, inputs: list, state: list, streams: list) -> None:
+        values = self.segment.template.copy()
+        for slot, value in zip(self.segment.input_slots, inputs, strict=True):
+            values[slot] = None if value is None else np.asarray(value)
+        state = [None if v is None else np.asarray(v) for v in state]
+        with np.errstate(all="ignore"):
+            self.segment.interpret(values, state, streams)
+
+    def _unexplained(self) -> errors.OpError:
+        """For a value so close to its limit that XLA finds it outside and numpy inside."""
+        checking = [step.op for step in self.segment.steps if step.kernel.checks]
+        names = ", ".join(op.name for op in checking[:5])
+        return errors.InvalidArgumentError(
+            None,
+            checking[0],
+            f"A check of one of these operations failed: {names}. Look at the values they are given.",
+        )
+
+    def _failure(self, error: Exception) -> errors.OpError:
+        text = str(error)
+        if "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError) or "Out of memory" in text:
+            return errors.ResourceExhaustedError(
+                None,
+                self.segment.ops[-1],
+                f"OOM when running a step on {self.device}: {next(iter(text.splitlines()), 'no memory left')}. Use a smaller batch or model.",
+            )
+        return errors.about(self.segment.ops[-1], error)
+
+
+def _is_gone(value: Any) -> bool:
+    """Whether a program has used the memory of a value for something else."""
+    deleted = getattr(value, "is_deleted", None)
+    return deleted is not None and deleted()
+
+
+def _need_same_shape(op: Any, before: Any, value: Any) -> None:
+    """Raises when a variable would change its shape: another program has left one of this name behind."""
+    if before is None or value is None or before.shape == value.shape:
+        return
+    left, right = (str(list(v.shape)).replace(" ", "") for v in (before, value))
+    raise errors.InvalidArgumentError(
+        None,
+        op,
+        f"Assign requires shapes of both tensors to match. lhs shape= {left} rhs shape= {right}. The variable has a "
+        "value of that shape already, perhaps from another program: use another name or container, "
+        "tf.Session.reset, or validate_shape=False.",
+    )

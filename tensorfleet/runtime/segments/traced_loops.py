@@ -1,0 +1,487 @@
+"""A whole loop as one XLA program.
+
+TensorArrays and stacks become dense buffers that the loop carries along, which is possible when their lengths are
+known while tracing: of an array always, of a stack when the loop's condition bounds the number of iterations. Where
+lengths turn out to change from run to run, as those of sentences do, buffers get room for more: one program then
+serves all lengths up to the next power of two.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.runtime.segments.loop_stores import (
+    SIZE,
+    STORES,
+    NotTraceable,
+    StoreKernel,
+    TracedArray,
+    TracedStack,
+    content_of,
+    room_for,
+    roomy,
+    signature,
+)
+from tensorfleet.runtime.segments.segment import NeedsValue, Segment
+from tensorfleet.runtime.segments.xla_options import compile_loop
+from tensorfleet.runtime.xla_exit_guard import stay_outside, within_xla
+from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
+
+
+def traceable(loop: Any) -> bool:
+    """Whether a loop looks as if XLA could run it."""
+    if any(t.dtype.np_dtype.kind == "O" for t in loop.initial):
+        return False
+    return _plan_traceable(loop.cond, True) and _plan_traceable(loop.body, False)
+
+
+def _plan_traceable(plan: Plan, condition: bool) -> bool:
+    if plan.loops or len(set(plan.devices.values())) > 1:
+        return False
+    for op in plan.ops:
+        if op.type in STORES:
+            if op in plan.guards:
+                return False
+            continue
+        spec = op.spec
+        if spec.host or spec.updates or spec.rows is not None or spec.variable:
+            return False
+        if spec.in_numpy is not None and spec.in_numpy(op):
+            return False
+        if spec.rng and (op in plan.guards or condition):
+            return False
+        if any(_is_object(t) for t in (*op._inputs, *op._outputs)):
+            return False
+    return True
+
+
+def _is_object(tensor: Tensor) -> bool:
+    return tensor.dtype.np_dtype.kind == "O" and variable_of(tensor) is None
+
+
+class TracedLoop:
+    """The XLA programs of one loop, one per signature."""
+
+    def __init__(self, loop: Any, device: str, resources: Any) -> None:
+        self.loop = loop
+        self.device = device
+        self.cond = _Part(loop, loop.cond, device)
+        self.body = _Part(loop, loop.body, device)
+        variables = dict.fromkeys((*self.cond.segment.variables, *self.body.segment.variables))
+        self.variables: list[Operation] = list(variables)
+        self.stores = [resources.variable(v) for v in self.variables]
+        places = {inside: i for i, (_, inside) in enumerate(loop.fixed)}
+        pushes = [op._inputs[0] for op in loop.body.ops if op.type == "StackPushV2"]
+        self.pushes = bool(pushes)
+        #: the fixed values that are stacks to push on
+        self.pushed = {places[t] for t in pushes if t in places}
+        self.limits = _limits(loop) if self.pushes else []
+        self.static: set[int] = set()  # positions of fixed values that must be known
+        self.programs: dict[Any, Any] = {}
+        self.lock = threading.Lock()
+
+    def run(
+        self, initial: list, fixed: list, streams: Any, pace: float | None, look: Callable[[], None]
+    ) -> list | None:
+        """The final values of the variables; None if the loop cannot, or not yet, run this way.
+
+        `pace` is how many seconds an iteration has taken on the host. `look` is called now and then, to end the loop.
+        """
+        stay_outside()
+        state = [store.read() for store in self.stores]
+        if any(v is None for v in state) or any(v is None for v in (*initial, *fixed)):
+            return None
+        if any(isinstance(v, ArrayStore) and v.dynamic for v in fixed):
+            return None
+        most = self._most(initial, fixed) if self.pushes else None
+        if self.pushes and most is None:
+            return None
+        contents = [content_of(v, i in self.pushed) for i, v in enumerate(fixed)]
+        key = self._key(initial, fixed, contents, most)
+        if self.programs and key not in self.programs:
+            contents, most = (
+                [roomy(c, v) for c, v in zip(contents, fixed, strict=True)],
+                most and room_for(most),
+            )
+            key = self._key(initial, fixed, contents, most)
+        program = self._program(key, initial, fixed, contents, state, most)
+        if program is None:
+            return None
+        if not program.turns:
+            program.turns = _FIRST_TURNS if pace is None else max(int(_FIRST_SECONDS / pace), 1)
+        drawing = self.body.segment.rng_steps
+        if not drawing:
+            return program.run(initial, fixed, contents, state, [], look)[0]
+        # How far the streams move is known only after drawing from them.
+        with streams.drawing([step.op for step in drawing]):
+            taken = [streams.take(step.op, 0) for step in drawing]
+            made, turns = program.run(initial, fixed, contents, state, taken, look)
+            if made is not None:
+                for step, blocks in zip(drawing, program.blocks, strict=True):
+                    streams.take(step.op, blocks * turns)
+            return made
+
+    def _key(self, initial: list, fixed: list, contents: list, most: int | None) -> tuple:
+        """What tells one program from another."""
+        return (
+            tuple(np.shape(v) for v in initial),
+            tuple(map(signature, contents)),
+            most,
+            tuple(np.asarray(fixed[i]).tobytes() for i in sorted(self.static)),
+        )
+
+    def _program(
+        self, key: tuple, initial: list, fixed: list, contents: list, state: list, most: int | None
+    ) -> Any:
+        """The program for such arguments, compiled now if need be; None if there is none."""
+        if key not in self.programs:
+            if len(self.programs) >= _MOST:
+                return None
+            with self.lock, within_xla:
+                if key not in self.programs:
+                    self.programs[key] = self._compile(initial, fixed, contents, state, most)
+        return self.programs[key]
+
+    def _most(self, initial: list, fixed: list) -> int | None:
+        """The most iterations that the condition allows."""
+        found = None
+        for variable, limit, constant in self.limits:
+            end = constant if limit is None else fixed[limit]
+            if isinstance(end, (ArrayStore, StackStore)) or np.size(end) != 1:
+                continue
+            count = max(0, int(end) - int(initial[variable]))
+            found = count if found is None else min(found, count)
+        return found if found is not None and found <= _LONGEST else None
+
+    def _compile(self, initial: list, fixed: list, contents: list, state: list, most: int | None) -> Any:
+        while True:
+            try:
+                return _Traced(self, most, fixed).compiled(initial, contents, state)
+            except NotTraceable:
+                return None
+            except NeedsValue:
+                numbers = {i for i, c in enumerate(contents) if len(c) == 1 and np.size(c[0]) <= 16}
+                if numbers <= self.static:
+                    return None
+                self.static |= numbers
+            except Exception:  # what is wrong is said, with the operation's name, when it runs on the host
+                return None
+
+
+_MOST = 16
+_LONGEST = 1 << 14
+# XLA cannot be interrupted: a loop is run so many iterations at a time, by what they took before.
+_FIRST_TURNS = 1 << 10
+_FIRST_SECONDS = 2.0  # of the host, which is slower
+_SECONDS = 0.2
+_FAILED = -1  # in place of the number of iterations: an operation has found an error
+
+
+class _Part:
+    """The condition or the body of a loop, as one segment."""
+
+    def __init__(self, loop: Any, plan: Plan, device: str) -> None:
+        feeds = {t: i for i, t in enumerate(plan.feeds)}
+        made = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
+        ops = [op for op in plan.ops if not op.spec.variable]
+        self.segment = Segment(Part("segment", ops, device, made), plan)
+        for step in self.segment.steps:
+            if step.op.type in STORES:
+                step.kernel = StoreKernel(step.op)
+        self.feeds = [
+            (slot, feeds[t]) for slot, t in zip(self.segment.input_slots, self.segment.inputs, strict=True)
+        ]
+        self.blocks: list[int] = []  # how far one run moves each random stream
+        self.fetches: list[tuple[str, Any]] = []
+        for t in plan.fetches:
+            if t in feeds:
+                self.fetches.append(("feed", feeds[t]))
+            elif t in plan.constants:
+                self.fetches.append(("constant", plan.constants[t]))
+            else:
+                self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
+
+    def run(self, given: list, state: dict, jnp: Any, check: Any, streams: Any = ()) -> list:
+        """Traces one run; `given` are the values of the plan's feeds."""
+        segment = self.segment
+        values = list(segment.template)
+        for slot, i in self.feeds:
+            values[slot] = given[i]
+        current: list = [state.get(v) for v in segment.variables]
+        segment.interpret(values, current, streams, jnp, check)
+        self.blocks = [
+            step.op.spec.rng(step.op, [values[o] for o in step.outs if o is not None])
+            for step in segment.rng_steps
+            if step.op.spec.rng is not None
+        ]
+        found = []
+        for kind, what in self.fetches:
+            if kind == "made":
+                found.append(values[what] if what >= 0 else current[~what])
+            else:
+                found.append(given[what] if kind == "feed" else what)
+        return found
+
+
+class _Traced:
+    """One tracing of a loop, and then the program."""
+
+    def __init__(self, loop: TracedLoop, most: int | None, fixed: list) -> None:
+        from tensorfleet.runtime.devices import load_jax
+
+        self.loop = loop
+        self.most = most
+        self.jax, self.jnp = load_jax()
+        self.fixed = fixed
+        self.known = {i: np.asarray(fixed[i]) for i in loop.static}
+        self.written: list[tuple[int, bytes | None]] = []
+        self.moved: list[int] = []
+        self.blocks: list[int] = []
+        self.buffers: set[tuple] = set()  # the shapes of arrays and stacks
+        self.roomy: list[bool] = []  # whether each fixed value is an array that has room for more
+        self.turns = 0  # how many iterations to run at a time
+        self.call: Any = None
+        self.cpu: Any = None  # which of the CPU's devices it runs on, None for the usual one
+        self._resume: Any = None
+        self._first: tuple[int, Any] | None = None
+
+    def compiled(self, initial: list, contents: list, state: list) -> _Traced:
+        """Compiles the loop for arguments like these."""
+        self.roomy = [any(part is SIZE for part in c) for c in contents]
+        streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
+        args = self._arguments(initial, contents, state, streams)
+        traced = self.jax.jit(self._trace).trace(np.uint64(0), None, *args)
+        self.call, self.cpu = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
+        return self
+
+    def _go_on(self, limit: Any, carried: tuple, args: tuple) -> tuple:
+        """Runs on, to a later limit: another program, which few loops are long enough to need."""
+        if self._resume is None:
+            traced = self.jax.jit(self._trace).trace(limit, carried, *args)
+            self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
+        return self._resume(limit, carried, *args)
+
+    def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
+        from tensorfleet.runtime.devices import jax_device, on_cpu
+
+        arrays = [[a for a in c if not isinstance(a, (str, bytes))] for c in contents]
+        if "CPU" not in self.loop.device:
+            args = (list(initial), arrays, list(state), list(streams))
+            return self.jax.device_put(args, jax_device(self.loop.device, True))
+        arrays = [list(on_cpu(self.cpu, a)) for a in arrays]
+        return list(on_cpu(self.cpu, initial)), arrays, list(on_cpu(self.cpu, state)), list(streams)
+
+    def _trace(
+        self, limit: Any, carried: tuple | None, initial: list, arrays: list, state: list, streams: list
+    ) -> tuple:
+        """The loop up to `limit` iterations, from its start or from what was `carried` so far."""
+        loop, jax, jnp = self.loop, self.jax, self.jnp
+        self.written, self.moved = [], []
+        held = dict(zip(loop.variables, state, strict=True))
+        fixed = [self._fixed(i, a) for i, a in enumerate(arrays)]
+        start = tuple(jnp.asarray(v) for v in initial)
+        checked: list[bool] = []
+
+        def test(variables: Any, check: Any = _ignore) -> list:
+            return loop.cond.run([*variables, *fixed], held, jnp, check)
+
+        def iterate(variables: Any, check: Any, drawn: Any) -> list:
+            lent = test(variables, check)[1:]
+            return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, drawn)
+
+        self._rehearse(start, fixed, lambda variables: iterate(variables, _ignore, streams))
+        self.blocks = loop.body.blocks
+        stores = [s for s in fixed if isinstance(s, (TracedArray, TracedStack))]
+        stores += [grad for s in stores if isinstance(s, TracedArray) for grad in s.grads.values()]
+        self.buffers = {s.buffer.shape for s in stores if s.buffer is not None}
+        arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
+        stacks = [(k, fixed[k]) for k in self.moved]
+
+        def put(carry: tuple) -> None:
+            for (_, _, store), buffer in zip(arrays_written, carry[1], strict=True):
+                store.buffer = buffer
+            for (_, stack), count in zip(stacks, carry[2], strict=True):
+                stack.count = count
+
+        def taken() -> tuple:
+            return tuple(s.buffer for _, _, s in arrays_written), tuple(s.count for _, s in stacks)
+
+        def go_on(carry: tuple) -> Any:
+            put(carry)
+            return jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
+
+        def step(carry: tuple) -> tuple:
+            put(carry)
+            flags: list = []
+
+            def note(ok: Any, message: Any, kind: Any = None) -> None:
+                flags.append(jnp.all(jnp.asarray(ok)))
+                checked.append(True)
+
+            moved = [_later(jnp, s, carry[4] * n) for s, n in zip(streams, self.blocks, strict=True)]
+            made = iterate(carry[0], note, moved)
+            new = tuple(jnp.asarray(v) for v in made)
+            ok = carry[3]
+            for flag in flags:
+                ok = ok & flag
+            return (new, *taken(), ok, carry[4] + 1)
+
+        begin = (start, *taken(), jnp.zeros((), np.int64)) if carried is None else carried
+        carry = (*begin[:3], jnp.array(True), begin[3].astype(np.uint64))
+        *rest, ok, turns = jax.lax.while_loop(go_on, step, carry)
+        turns = turns.astype(np.int64)
+        return (*rest, jnp.where(ok, turns, _FAILED) if checked else turns)
+
+    def _fixed(self, i: int, arrays: list) -> Any:
+        value = self.fixed[i]
+        if isinstance(value, ArrayStore):
+            shape = tuple(value.shape.as_list()) if value.shape.is_fully_defined() else None
+            known = next((tuple(s) for s in value.shapes if s is not None), shape)
+            count = len(value.elements)
+            size, room = (arrays.pop(), room_for(count)) if self.roomy[i] else (count, count)
+            made = TracedArray(size, room, value.dtype.np_dtype, known, arrays[0], value.adds)
+            for source, buffer in zip(sorted(value.grads), arrays[1:], strict=True):
+                made.grad(source).buffer = buffer
+            return made
+        if isinstance(value, StackStore):
+            return TracedStack(arrays[0], arrays[1], self.most)
+        return self.known.get(i, arrays[0])
+
+    def _rehearse(self, start: tuple, fixed: list, iterate: Any) -> None:
+        """Traces one iteration to learn which buffers change, and their shapes; then sets them up."""
+        jax, jnp = self.jax, self.jnp
+        before = {id(s): s.buffer for s in fixed if isinstance(s, (TracedArray, TracedStack))}
+        for s in fixed:
+            if isinstance(s, TracedArray):
+                before.update((id(g), g.buffer) for g in s.grads.values())
+        counts = {id(s): s.count for s in fixed if isinstance(s, TracedStack)}
+        learnt: dict = {}
+
+        def rehearsal(variables: tuple) -> tuple:
+            made = iterate(variables)
+            for k, s in enumerate(fixed):
+                if isinstance(s, TracedStack):
+                    learnt[k, None] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
+                elif isinstance(s, TracedArray):
+                    for source, one in ((None, s), *s.grads.items()):
+                        shape = None if one.buffer is None else (one.buffer.shape, one.buffer.dtype)
+                        learnt[k, source] = one, shape
+            return tuple(jnp.asarray(v) for v in made)
+
+        shapes = jax.eval_shape(rehearsal, start)
+        for s, v in zip(shapes, start, strict=True):
+            if s.shape != v.shape or s.dtype != v.dtype:
+                raise NotTraceable
+        for (k, source), (store, shape) in learnt.items():
+            store.buffer = before.get(id(store))
+            if isinstance(store, TracedStack):
+                store.count = counts[id(store)]
+                if store.moved:
+                    self.moved.append(k)
+            if store.buffer is None and shape is not None:
+                store.buffer = jnp.zeros(*shape)
+            if store.written or (source is not None and shape is not None and id(store) not in before):
+                self.written.append((k, source))
+
+    def run(
+        self,
+        initial: list,
+        fixed: list,
+        contents: list,
+        state: list,
+        streams: list,
+        look: Callable[[], None],
+    ) -> tuple:
+        """Runs the program: (variables, iterations); None when a check failed, which the host then explains."""
+        args = self._arguments(initial, contents, state, streams)
+        if self._first is None or self._first[0] != self.turns:  # to make one takes a while
+            self._first = self.turns, self.jnp.asarray(np.uint64(self.turns))
+        limit, first = self._first
+        began = time.monotonic()
+        with within_xla:
+            carried = self.call(first, None, *args)
+        while (turns := np.asarray(carried[3]).item()) >= limit:
+            look()
+            now = time.monotonic()
+            self.turns = max(int(self.turns * _SECONDS / max(now - began, 1e-3)), 1)
+            began, limit = now, turns + self.turns
+            with within_xla:
+                carried = self._go_on(np.uint64(limit), carried, args)
+        if turns == _FAILED:
+            return None, 0
+        variables, buffers, counts, _ = carried
+        ends = {k: int(count) for k, count in zip(self.moved, counts, strict=True)}
+        if any(count < 0 for count in ends.values()):
+            return None, 0  # it took more than one run of the forward loop had left
+        for (k, source), buffer in zip(self.written, buffers, strict=True):
+            store = fixed[k] if source is None else fixed[k].grad(source)
+            if isinstance(store, ArrayStore):
+                count = len(store.elements)
+                store.fill(buffer if len(buffer) == count else np.asarray(buffer)[:count])
+            else:
+                store.fill(buffer, ends[k])
+        for k, count in ends.items():
+            if (k, None) not in self.written:
+                fixed[k].shorten(count)
+        return variables, turns
+
+
+def _store(fixed: list, k: int, source: bytes | None) -> Any:
+    return fixed[k] if source is None else fixed[k].grads[source]
+
+
+def _later(jnp: Any, stream: Any, blocks: Any) -> Any:
+    """A random stream, some blocks further on: its first four words are a counter, the lowest first."""
+    words = stream[:4].astype(np.uint64)
+    low = words[0] + (words[1] << np.uint64(32))
+    high = words[2] + (words[3] << np.uint64(32))
+    moved = low + blocks
+    high = high + (moved < low).astype(np.uint64)
+    mask = np.uint64(0xFFFFFFFF)
+    counter = jnp.stack([moved & mask, moved >> np.uint64(32), high & mask, high >> np.uint64(32)])
+    return jnp.concatenate([counter.astype(np.uint32), stream[4:]])
+
+
+def _ignore(ok: Any, message: Any, kind: Any = None) -> None:
+    """Checks are done where they count."""
+
+
+def _limits(loop: Any) -> list[tuple[int, int | None, Any]]:
+    """Bounds on the number of iterations: (variable, position of the fixed limit or None, constant limit).
+
+    A variable that grows by one in each iteration and must stay below a limit bounds them.
+    """
+    merged = {m._outputs[0]: i for i, m in enumerate(loop.variables.merges)}
+    fixed = {inside: k for k, (_, inside) in enumerate(loop.fixed)}
+    found: list[tuple[int, int | None, Any]] = []
+    stack = [loop.cond.fetches[0]]
+    while stack:
+        op = stack.pop()._op
+        if op.type in ("LogicalAnd", "Identity"):
+            stack += op._inputs
+        elif op.type == "Less" and op._inputs[0] in merged:
+            i, limit = merged[op._inputs[0]], op._inputs[1]
+            if _counts(loop, i) and (limit in fixed or limit in loop.cond.constants):
+                found.append((i, fixed.get(limit), loop.cond.constants.get(limit)))
+    return found
+
+
+def _counts(loop: Any, i: int) -> bool:
+    """Whether a variable grows by one in every iteration."""
+    op = loop.body.fetches[i]._op
+    if op.type not in ("Add", "AddV2"):
+        return False
+    own, step = op._inputs
+    while own._op.type == "Identity" and own not in loop.body.feeds:
+        own = own._op._inputs[0]
+    switch = loop.variables.switches[i]
+    mine = {loop.variables.merges[i]._outputs[0], None if switch is None else switch._outputs[1]}
+    one = loop.body.constants.get(step)
+    return own in mine and one is not None and np.size(one) == 1 and int(one) == 1

@@ -1,0 +1,260 @@
+"""How XLA is told to compile for the CPU: what helps large arrays costs small ones more than it saves."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from typing import Any
+
+from tensorfleet.kernels.parallel_for import core_count
+from tensorfleet.runtime.devices import lone_cpu
+
+# XLA would drop our barriers before it fuses.
+_KEEP_BARRIERS = "cse_barrier_expander"
+# A loop over an array of this many elements takes about as long as waking the threads to share it.
+_WORTH_DIVIDING = 1 << 19
+_DIVIDE_LOOPS = "cpu-parallel-task-assigner"
+# So do this many multiplications of a matrix product or a convolution.
+_WORTH_SHARING = 12_000_000
+# A library that XLA hands products, convolutions and sums to. Without AVX-512, small products are faster in Eigen, and
+# small sums always in XLA's own loops.
+_LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+_PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+# Eigen is faster where a result is this high, and neither side of its product is wider than that; and in a batch of
+# products with so many multiplications each, which the library does in a single thread, unless the left factor has to be
+# transposed.
+_HIGH, _NARROW = 16_384, 128
+_WORTH_SHARING_IN_BATCH = 1 << 20
+# Its convolutions, unlike XLA's own, use one thread each: they are for programs that have them in parts.
+_NO_CONVOLUTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+_EVERYTHING = _NO_CONVOLUTIONS + ",LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
+# XLA runs no more operations than this side by side, and its own convolutions use all cores.
+_FEW_CORES = 4
+
+_unknown: set[str] = set()  # options that this version of XLA does not have
+
+
+def has_library_convolutions() -> bool:
+    """Whether convolutions are worth handing to the library: with AVX-512, where they were measured, and few cores."""
+    return _has_avx512() and core_count() <= _FEW_CORES and _LIBRARY not in _unknown
+
+
+def is_large(size: int) -> bool:
+    """Whether a program that goes through arrays of so many elements has them divided among threads."""
+    return size >= _WORTH_DIVIDING
+
+
+def compile_for_cpu(
+    jax: Any, traced: Any, largest: int, owns: bool, in_parts: bool = False
+) -> tuple[Any, Any]:
+    """Compiles a traced program that goes through arrays of so many elements.
+
+    Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
+    again, stays where they are, and must not be one that `waits_for_itself`. One that has convolutions `in_parts`
+    needs the library for them; where that did not take all of them, None is returned in place of the program.
+    """
+    small = not is_large(largest)
+    alone = small and not owns and not in_parts and not _has_large_product(traced.jaxpr)
+    alone |= waits_for_itself(traced.jaxpr)
+    lowered, device = _lower(jax, traced, alone)
+    options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
+    if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
+        options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
+    elif _suits_eigen(traced.jaxpr):
+        kinds = options[_LIBRARY].split(",")
+        options[_LIBRARY] = ",".join(kind for kind in kinds if kind != _PRODUCTS_ONLY)
+    compiled = _compile(lowered, _has_barrier(traced.jaxpr), small, options)
+    return None if in_parts and not _is_served(compiled.as_text()) else compiled, device
+
+
+def _is_served(program: str) -> bool:
+    """Whether all convolutions with negative padding in a compiled program are the library's."""
+    served = set(re.findall(r"calls=(%[\w.-]+)[^\n]*__ynn_fusion", program))
+    for computation in program.split("\n}\n"):
+        name = re.search(r"^(?:ENTRY )?(%[\w.-]+)", computation, re.MULTILINE)
+        cropped = re.search(r" convolution\([^\n]*[ {]pad=[\dx_]*-", computation)
+        if cropped and (name is None or name[1] not in served):
+            return False
+    return True
+
+
+@cache
+def _has_avx512() -> bool:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return "avx512f" in file.read()
+    except OSError:  # not Linux
+        return False
+
+
+def compile_loop(jax: Any, traced: Any, on_cpu: bool, buffers: set[tuple]) -> tuple[Any, Any]:
+    """Compiles a traced loop that has buffers of these shapes, of which an iteration touches one element.
+
+    Returns it with the device it is for, None for the usual one.
+    """
+    small = _largest(traced.jaxpr, buffers) < _WORTH_DIVIDING
+    lone = on_cpu and ((small and not _has_large_product(traced.jaxpr)) or waits_for_itself(traced.jaxpr))
+    lowered, device = _lower(jax, traced, lone)
+    return lowered.compile(), device
+
+
+def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
+    """Where nothing in a program is worth dividing among threads, it runs in the thread that calls it: others would have
+    to be woken, and cores found for them."""
+    device = lone_cpu() if lone else None
+    if device is None:
+        return traced.lower(), None
+    with jax.default_device(device):
+        return traced.lower(), device
+
+
+def _largest(jaxpr: Any, buffers: set[tuple]) -> int:
+    """How many elements the largest array in a program has, not counting buffers of these shapes."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    arrays = [v.aval for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
+    sizes = [getattr(a, "size", 0) for a in arrays if getattr(a, "shape", None) not in buffers]
+    return max([0, *sizes, *[_largest(inner, buffers) for e in jaxpr.eqns for inner in _inner(e)]])
+
+
+# What JAX hands to LAPACK.
+_LAPACK = frozenset(
+    [
+        "cholesky",
+        "eig",
+        "eigh",
+        "geqp3",
+        "geqrf",
+        "hessenberg",
+        "householder_product",
+        "lu",
+        "qr",
+        "schur",
+        "svd",
+        "triangular_solve",
+        "tridiagonal",
+        "tridiagonal_solve",
+    ]
+)
+
+
+def waits_for_itself(jaxpr: Any) -> bool:
+    """Whether a program could wait for ever, were it to run in several threads.
+
+    Batches of matrices are divided among XLA's threads by JAX, and the thread that divides one waits for the others. Where
+    XLA runs several of them side by side, all threads may wait, and none is left to do the work. So a program is safe
+    only if each batch needs the result of all before it.
+    """
+    return _batches(jaxpr) is None
+
+
+def _batches(jaxpr: Any) -> int | None:
+    """How many batches for LAPACK there are in a program that come one after the other; None if they need not."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    before: dict[Any, int] = {}  # behind how many batches a value comes: the last of them needs all others
+    count = 0
+    for equation in jaxpr.eqns:
+        inner = [_batches(one) for one in _inner(equation)]
+        if None in inner:
+            return None
+        behind = max([0, *[before.get(v, 0) for v in equation.invars if not hasattr(v, "val")]])
+        if any(inner) or (equation.primitive.name in _LAPACK and _is_batch(equation)):
+            if behind < count:
+                return None
+            behind = count = count + 1
+        if behind:
+            before.update(dict.fromkeys(equation.outvars, behind))
+    return count
+
+
+def _is_batch(equation: Any) -> bool:
+    return any(math.prod(v.aval.shape[:-2]) > 1 for v in equation.invars)
+
+
+_PRODUCTS = ("dot_general", "conv_general_dilated")
+
+
+def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
+    """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    return any(
+        (equation.primitive.name in kinds and _multiplications(equation) > _WORTH_SHARING)
+        or any(_has_large_product(inner, kinds) for inner in _inner(equation))
+        for equation in jaxpr.eqns
+    )
+
+
+def _suits_eigen(jaxpr: Any) -> bool:
+    """Whether more multiplications of a program are in products that Eigen is faster at than in others."""
+    better, others = _multiplications_by_library(jaxpr)
+    return better > others
+
+
+def _multiplications_by_library(jaxpr: Any) -> tuple[int, int]:
+    """How many multiplications a program has in products that Eigen is faster at, and in others."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    better = others = 0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general" and _is_high_or_batch(equation):
+            better += _multiplications(equation)
+        elif equation.primitive.name == "dot_general":
+            others += _multiplications(equation)
+        for inner in map(_multiplications_by_library, _inner(equation)):
+            better, others = better + inner[0], others + inner[1]
+    return better, others
+
+
+def _is_high_or_batch(equation: Any) -> bool:
+    made, work = equation.outvars[0].aval, _multiplications(equation)
+    batch = math.prod(made.shape[:-2])
+    if batch > 1:
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        by_rows = tuple(contracted) == (equation.invars[0].aval.ndim - 1,)
+        return by_rows and work >= batch * _WORTH_SHARING_IN_BATCH
+    is_high = made.ndim == 2 and made.shape[0] >= _HIGH
+    return is_high and made.shape[1] <= _NARROW and work <= made.size * _NARROW
+
+
+def _has_barrier(jaxpr: Any) -> bool:
+    """Whether there is a barrier in a program, or in the loops and branches in it."""
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    return any(
+        equation.primitive.name == "optimization_barrier" or any(map(_has_barrier, _inner(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+def _inner(equation: Any) -> list:
+    """The programs within an equation."""
+    given = equation.params.values()
+    several = [one for value in given for one in (value if isinstance(value, (tuple, list)) else (value,))]
+    return [one for one in several if hasattr(getattr(one, "jaxpr", one), "eqns")]
+
+
+def _multiplications(equation: Any) -> int:
+    if equation.primitive.name == "dot_general":
+        shape = equation.invars[0].aval.shape
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        return equation.outvars[0].aval.size * math.prod(shape[d] for d in contracted)
+    if equation.primitive.name == "conv_general_dilated":
+        kernel = equation.invars[1].aval
+        filters = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
+        return equation.outvars[0].aval.size * (kernel.size // max(filters, 1))
+    return 0
+
+
+def _compile(lowered: Any, barriers: bool, small: bool, options: dict[str, str]) -> Any:
+    skipped = [_KEEP_BARRIERS] if barriers else []
+    if small:
+        skipped.append(_DIVIDE_LOOPS)
+    known = {name: value for name, value in options.items() if name not in _unknown}
+    if skipped:
+        known["xla_disable_hlo_passes"] = ",".join(skipped)  # names that XLA does not know change nothing
+    try:
+        return lowered.compile(known or None)
+    except Exception as e:
+        wrong = {name for name in options.keys() & known.keys() if name in str(e)}
+        if not wrong:
+            raise
+        _unknown.update(wrong)
+        return _compile(lowered, barriers, small, options)

@@ -1,0 +1,247 @@
+"""Processes for tests, started in a moment: they are forked from one that has imported everything already.
+
+`start(...)` asks that one process, made when first needed, for a child; what it gives is used like a
+`subprocess.Popen`. Children end with the process that asked for them, however that ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import runpy
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+_START_SECONDS = 120.0
+
+
+class Child:
+    """A process of the nursery, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, number: int, label: str) -> None:
+        self._number = number
+        self.label = label
+        self.pid = 0
+        self.returncode: int | None = None
+        self._born = threading.Event()
+        self._ended = threading.Event()
+
+    def poll(self) -> int | None:
+        """The code it ended with, or None while it runs."""
+        return self.returncode
+
+    def wait(self, timeout: float) -> int | None:
+        """Waits for its end; raises `subprocess.TimeoutExpired`."""
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired(self.label, timeout)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Sends it a signal, unless it has ended."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it with SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Asks it to end with SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+
+class _Nursery:
+    """The process that forks, seen from the one that asks."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tensorfleet.testing.fork_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._numbers = itertools.count()
+        self._children: dict[int, Child] = {}
+        self._lock = threading.Lock()
+        self._listener = threading.Thread(target=self._listen, name="tensorfleet-nursery", daemon=True)
+        self._listener.start()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it still answers."""
+        return self._process.poll() is None
+
+    def start(self, label: str, **wish: Any) -> Child:
+        """Asks for a child and waits until it has a process."""
+        child = Child(next(self._numbers), label)
+        text = json.dumps({**wish, "number": child._number}) + "\n"
+        assert self._process.stdin is not None
+        with self._lock:
+            self._children[child._number] = child
+            self._process.stdin.write(text.encode())
+            self._process.stdin.flush()
+        if not child._born.wait(_START_SECONDS) or not child.pid:
+            raise RuntimeError(f"{label} could not be started.")
+        return child
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            told = json.loads(line)
+            with self._lock:
+                child = self._children[told["number"]]
+                if "code" in told:
+                    del self._children[told["number"]]
+            if "pid" in told:
+                child.pid = told["pid"]
+                child._born.set()
+            else:
+                child.returncode = told["code"]
+                child._ended.set()
+        self._process.stdout.close()
+        for child in list(self._children.values()):  # it has gone, and they with it
+            child.returncode = -signal.SIGKILL
+            child._born.set()
+            child._ended.set()
+
+    def close(self) -> None:
+        """Ends it and all its children."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._listener.join(10)
+
+
+_nursery: _Nursery | None = None
+_lock = threading.Lock()
+
+
+def start(label: str, **wish: Any) -> Child:
+    """A new process that serves as a task (`cluster`, `job`, `index`) or runs a script (`script`, `arguments`).
+
+    `env` is its whole environment.
+    """
+    global _nursery
+    with _lock:
+        if _nursery is None or not _nursery.is_up:
+            _nursery = _Nursery()
+            atexit.register(_nursery.close)
+    return _nursery.start(label, **wish)
+
+
+# -- inside the nursery -------------------------------------------------------------------------------
+
+
+def _serve(wish: dict) -> None:
+    from tensorfleet.cluster.server import Server
+
+    Server(wish["cluster"], wish["job"], int(wish["index"])).join()
+
+
+def _run(wish: dict) -> None:
+    """What a child does."""
+    os.environ.clear()
+    os.environ.update(wish["env"])
+    if "script" in wish:
+        sys.argv = [wish["script"], *wish["arguments"]]
+        runpy.run_path(wish["script"], run_name="__main__")
+    else:
+        _serve(wish)
+
+
+def _end_with(pipe: int) -> None:
+    """Ends this process when the one that forked it has gone."""
+    with contextlib.suppress(OSError):
+        os.read(pipe, 1)
+    os._exit(1)
+
+
+class _Forker:
+    """Reads wishes from standard input and tells of births and deaths on standard output."""
+
+    def __init__(self) -> None:
+        self._children: dict[int, int] = {}  # process to number
+        self._alive, self._life = os.pipe()
+        self._woken, wake = os.pipe()
+        self._out = os.dup(1)
+        os.dup2(2, 1)  # what a child prints goes where errors go
+        for fd in (self._woken, wake):
+            os.set_blocking(fd, False)
+        self._wake = wake
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the test
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+
+    def go(self) -> dict | None:
+        """Forks until there is nothing more to do; in a child, returns what it is to be."""
+        watched = selectors.DefaultSelector()
+        watched.register(0, selectors.EVENT_READ)
+        watched.register(self._woken, selectors.EVENT_READ)
+        heard = b""
+        while True:
+            ready = [key.fd for key, _ in watched.select(1.0)]
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+            self._reap()
+            if 0 in ready:
+                more = os.read(0, 1 << 16)
+                if not more:
+                    self._end_all()
+                    return None
+                *lines, heard = (heard + more).split(b"\n")
+                for line in lines:
+                    wish = json.loads(line)
+                    if self._fork(wish):
+                        watched.close()
+                        return wish
+
+    def _fork(self, wish: dict) -> bool:
+        pid = os.fork()
+        if pid:
+            self._children[pid] = wish["number"]
+            self._tell(number=wish["number"], pid=pid)
+            return False
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for fd in (self._life, self._woken, self._wake, self._out):
+            os.close(fd)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
+        return True
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    return
+                self._tell(number=self._children.pop(pid), code=os.waitstatus_to_exitcode(status))
+
+    def _tell(self, **what: Any) -> None:
+        with contextlib.suppress(OSError):
+            os.write(self._out, json.dumps(what).encode() + b"\n")
+
+    def _end_all(self) -> None:
+        for pid in self._children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    import tensorfleet.cluster.server  # noqa: F401 - what every child needs
+
+    wish = _Forker().go()
+    if wish is not None:
+        _run(wish)

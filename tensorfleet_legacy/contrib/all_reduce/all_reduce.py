@@ -1,0 +1,229 @@
+"""`tf.contrib.nccl` and `tf.contrib.all_reduce`: sums over the devices of one graph.
+
+Every form gives each device the same sum; which way the parts travel is left to the runtime.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorfleet.base.naming import export
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.scopes import colocate_with, device
+from tensorfleet.ops.array.basic import identity
+
+
+def _reduced(tensors: Sequence[Tensor], reduce: Callable[[list], Tensor]) -> list[Tensor]:
+    """The result of all tensors, once on the device of each."""
+    if not tensors:
+        raise ValueError("Must pass >0 tensors to all reduce operations")
+    with colocate_with(tensors[0].op):
+        total = reduce(list(tensors))
+    found = []
+    for tensor in tensors:
+        with colocate_with(tensor.op):
+            found.append(identity(total))
+    return found
+
+
+def _folded(op_type: str) -> Callable[[list], Tensor]:
+    def fold(tensors: list) -> Tensor:
+        total = tensors[0]
+        for tensor in tensors[1:]:
+            total = apply(op_type, total, tensor)
+        return total
+
+    return fold
+
+
+def _sum(tensors: list) -> Tensor:
+    return apply("AddN", tensors)
+
+
+@export("contrib.nccl.all_sum", "contrib.nccl.python.ops.nccl_ops.all_sum")
+def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The sum of the tensors, on the device of each."""
+    return _reduced(tensors, _sum)
+
+
+@export("contrib.nccl.all_prod", "contrib.nccl.python.ops.nccl_ops.all_prod")
+def all_prod(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The product of the tensors, on the device of each."""
+    return _reduced(tensors, _folded("Mul"))
+
+
+@export("contrib.nccl.all_min", "contrib.nccl.python.ops.nccl_ops.all_min")
+def all_min(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The least of the tensors' elements, on the device of each."""
+    return _reduced(tensors, _folded("Minimum"))
+
+
+@export("contrib.nccl.all_max", "contrib.nccl.python.ops.nccl_ops.all_max")
+def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The greatest of the tensors' elements, on the device of each."""
+    return _reduced(tensors, _folded("Maximum"))
+
+
+@export("contrib.nccl.reduce_sum", "contrib.nccl.python.ops.nccl_ops.reduce_sum")
+def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
+    """The sum of the tensors, where the operation is placed."""
+    return _sum(list(tensors))
+
+
+@export("contrib.nccl.broadcast", "contrib.nccl.python.ops.nccl_ops.broadcast")
+def broadcast(tensor: Tensor) -> Tensor:
+    """The tensor; it moves to the devices that use it."""
+    return identity(tensor)
+
+
+def _with(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None) -> list[Tensor]:
+    def reduce(tensors: list) -> Tensor:
+        total = tensors[0]
+        for tensor in tensors[1:]:
+            total = red_op(total, tensor)
+        return un_op(total) if un_op else total
+
+    return _reduced(input_tensors, reduce)
+
+
+@export(
+    "contrib.all_reduce.build_ring_all_reduce", "contrib.all_reduce.python.all_reduce.build_ring_all_reduce"
+)
+def build_ring_all_reduce(
+    input_tensors: Sequence[Tensor],
+    num_workers: int,
+    num_subchunks: int,
+    gpu_perm: Any,
+    red_op: Callable,
+    un_op: Callable | None = None,
+) -> list[Tensor]:
+    """`red_op` over all tensors, then `un_op`, on the device of each."""
+    if len(input_tensors) < 2:
+        raise ValueError("input_tensors must be length 2 or longer")
+    return _with(input_tensors, red_op, un_op)
+
+
+@export(
+    "contrib.all_reduce.build_recursive_hd_all_reduce",
+    "contrib.all_reduce.python.all_reduce.build_recursive_hd_all_reduce",
+)
+def build_recursive_hd_all_reduce(
+    input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
+) -> list[Tensor]:
+    """`red_op` over all tensors, then `un_op`, on the device of each; as many tensors as a power of two."""
+    count = len(input_tensors)
+    if count & (count - 1):
+        raise ValueError("input_tensors must be a power of 2 in length")
+    return _with(input_tensors, red_op, un_op)
+
+
+@export(
+    "contrib.all_reduce.build_shuffle_all_reduce",
+    "contrib.all_reduce.python.all_reduce.build_shuffle_all_reduce",
+)
+def build_shuffle_all_reduce(
+    input_tensors: Sequence[Tensor],
+    gather_devices: Sequence[str],
+    red_op: Callable,
+    un_op: Callable | None = None,
+) -> list[Tensor]:
+    """`red_op` over all tensors, then `un_op`, computed on the first of `gather_devices`."""
+    if len(input_tensors) < 2:
+        raise ValueError("input_tensors must be length 2 or longer")
+
+    def reduce(tensors: list) -> Tensor:
+        with device(None), device(gather_devices[0]):
+            total = tensors[0]
+            for tensor in tensors[1:]:
+                total = red_op(total, tensor)
+            return un_op(total) if un_op else total
+
+    return _reduced(input_tensors, reduce)
+
+
+def _by_worker(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
+    def task(tensor: Tensor) -> str:
+        return tensor.device.partition("/device:")[0]
+
+    return [list(group) for _, group in itertools.groupby(tensors, task)]
+
+
+def _two_levels(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None) -> list[Tensor]:
+    """First the sum of each task, then `red_op` over the tasks."""
+    groups = _by_worker(input_tensors)
+    firsts = _with([all_sum(group)[0] for group in groups], red_op, un_op)
+    found = []
+    for group, first in zip(groups, firsts, strict=True):
+        for tensor in group:
+            with colocate_with(tensor.op):
+                found.append(identity(first))
+    return found
+
+
+@export(
+    "contrib.all_reduce.build_nccl_all_reduce", "contrib.all_reduce.python.all_reduce.build_nccl_all_reduce"
+)
+def build_nccl_all_reduce(
+    input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
+) -> list[Tensor]:
+    """The sum of the tensors, then `un_op`, on the device of each."""
+    return _reduced(input_tensors, lambda tensors: un_op(_sum(tensors)) if un_op else _sum(tensors))
+
+
+@export(
+    "contrib.all_reduce.build_nccl_then_ring", "contrib.all_reduce.python.all_reduce.build_nccl_then_ring"
+)
+def build_nccl_then_ring(
+    input_tensors: Sequence[Tensor], subdiv: int, red_op: Callable, un_op: Callable | None = None
+) -> list[Tensor]:
+    """The sum of each task's tensors, then `red_op` over the tasks."""
+    return _two_levels(input_tensors, red_op, un_op)
+
+
+@export(
+    "contrib.all_reduce.build_nccl_then_recursive_hd",
+    "contrib.all_reduce.python.all_reduce.build_nccl_then_recursive_hd",
+)
+def build_nccl_then_recursive_hd(
+    input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
+) -> list[Tensor]:
+    """The sum of each task's tensors, then `red_op` over the tasks."""
+    return _two_levels(input_tensors, red_op, un_op)
+
+
+@export(
+    "contrib.all_reduce.build_nccl_then_shuffle",
+    "contrib.all_reduce.python.all_reduce.build_nccl_then_shuffle",
+)
+def build_nccl_then_shuffle(
+    input_tensors: Sequence[Tensor],
+    gather_devices: Sequence[str],
+    nccl_red_op: Callable,
+    shuffle_red_op: Callable,
+    un_op: Callable | None = None,
+) -> list[Tensor]:
+    """The sum of each task's tensors, then `shuffle_red_op` over the tasks."""
+    return _two_levels(input_tensors, shuffle_red_op, un_op)
+
+
+@export(
+    "contrib.all_reduce.build_shuffle_then_shuffle",
+    "contrib.all_reduce.python.all_reduce.build_shuffle_then_shuffle",
+)
+def build_shuffle_then_shuffle(
+    input_tensors: Sequence[Tensor],
+    first_gather_devices: Sequence[str],
+    second_gather_devices: Sequence[str],
+    red_op: Callable,
+    un_op: Callable | None = None,
+) -> list[Tensor]:
+    """`red_op` over the tensors of each task, then over the tasks."""
+    groups = _by_worker(input_tensors)
+    firsts = [
+        build_shuffle_all_reduce(g, first_gather_devices, red_op)[0] if len(g) > 1 else g[0] for g in groups
+    ]
+    totals = _with(firsts, red_op, un_op)
+    return [identity(total) for group, total in zip(groups, totals, strict=True) for _ in group]

@@ -1,0 +1,93 @@
+"""Layers and cells whose weights are masked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.api.layers.convolutional import Conv2D
+from tensorfleet.api.layers.core import Dense
+from tensorfleet.api.layers.rnn_lstm import BasicLSTMCell, LSTMCell
+from tensorfleet.base.arguments import function, like
+from tensorfleet.base.naming import find
+from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
+from tensorfleet_legacy.contrib.layers.layers import connected, convolution, convolved, fully_connected
+from tensorfleet_legacy.contrib.model_pruning.pruning import register
+
+
+class _Masked:
+    """In front of a layer's class: its kernel is masked."""
+
+    def add_weight(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """A variable; a kernel under a mask."""
+        made = super().add_weight(name, *args, **kwargs)  # type: ignore[misc]
+        if name != "kernel":
+            return made
+        options: dict[str, Any] = {"dtype": made.dtype.base_dtype, "trainable": False}
+        ones, zeros = find("ones_initializer")(), find("zeros_initializer")()
+        add = super().add_weight  # type: ignore[misc]
+        mask = add("mask", shape=made.shape, initializer=ones, **options)
+        return register(made, mask, add("threshold", shape=[], initializer=zeros, **options))
+
+
+class _MaskedDense(_Masked, Dense):
+    pass
+
+
+class _MaskedConv2D(_Masked, Conv2D):
+    pass
+
+
+class MaskedBasicLSTMCell(_Masked, BasicLSTMCell):
+    """A `BasicLSTMCell` whose kernel is masked."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_units, forget_bias, state_is_tuple, activation, reuse, name)
+
+
+class MaskedLSTMCell(_Masked, LSTMCell):
+    """An `LSTMCell` whose kernel is masked."""
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int | None = None,
+        num_proj_shards: int | None = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+    ) -> None:
+        given = locals()
+        super().__init__(**{name: given[name] for name in given if name not in ("self", "__class__")})
+
+
+masked_fully_connected = add_arg_scope(
+    function(
+        like(fully_connected),
+        "masked_fully_connected",
+        lambda given: connected(given, _MaskedDense),
+        "`tf.contrib.layers.fully_connected` with masked weights.",
+    )
+)
+masked_convolution = add_arg_scope(
+    function(
+        like(convolution, without=("conv_dims",)),
+        "masked_convolution",
+        lambda given: convolved(given, {4: _MaskedConv2D}),
+        "`tf.contrib.layers.conv2d` with masked weights.",
+    )
+)
+masked_conv2d = masked_convolution

@@ -1,0 +1,220 @@
+"""The names under `tf.estimator`; the modules are loaded when one of them is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.base.naming import homes, publish_lazily
+
+_MODULES = {
+    "run_config": "RunConfig",
+    "spec": "ModeKeys EstimatorSpec",
+    "estimator": "Estimator",
+    "warm_starting": "WarmStartSettings",
+    "training": "TrainSpec EvalSpec train_and_evaluate",
+    "canned": """
+        DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
+        DNNLinearCombinedRegressor BaselineClassifier BaselineRegressor DNNEstimator LinearEstimator
+        DNNLinearCombinedEstimator BaselineEstimator classifier_parse_example_spec
+        regressor_parse_example_spec
+    """,
+    "public_head": "Head",
+    "class_heads": "BinaryClassHead MultiClassHead MultiLabelHead",
+    "number_heads": "RegressionHead PoissonRegressionHead LogisticRegressionHead",
+    "multi_head": "MultiHead",
+    "kmeans": "experimental.KMeans",
+    "sdca": "experimental.LinearSDCA",
+    "early_stopping": """
+        experimental.make_early_stopping_hook experimental.stop_if_higher_hook experimental.stop_if_lower_hook
+        experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
+        experimental.make_stop_at_checkpoint_step_hook
+    """,
+    "models": """
+        experimental.dnn_logit_fn_builder experimental.linear_logit_fn_builder experimental.call_logit_fn
+    """,
+    "extending": "add_metrics",
+    "in_memory": "experimental.InMemoryEvaluatorHook",
+    "input_functions": "inputs.numpy_input_fn inputs.pandas_input_fn",
+    "exporters": "Exporter FinalExporter LatestExporter BestExporter",
+    "outputs": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",
+    "receivers": """
+        export.ServingInputReceiver export.TensorServingInputReceiver export.build_parsing_serving_input_receiver_fn
+        export.build_raw_serving_input_receiver_fn experimental.build_raw_supervised_input_receiver_fn
+    """,
+    "without_tpus": "tpu.RunConfig tpu.TPUConfig tpu.InputPipelineConfig tpu.TPUEstimator tpu.TPUEstimatorSpec",
+}
+# Heads of `tf.contrib.estimator`.
+_CONTRIB_HEADS = """
+    binary_classification_head logistic_regression_head multi_class_head regression_head poisson_regression_head
+    multi_label_head multi_head
+"""
+# Names of `tf.contrib.tpu`, and the modules inside of it that have them too.
+_TPU = {
+    "python.tpu.tpu_config": "RunConfig TPUConfig InputPipelineConfig",
+    "python.tpu.tpu_estimator": "TPUEstimator TPUEstimatorSpec",
+    "python.tpu.tpu_optimizer": "CrossShardOptimizer",
+}
+# Names of `tf.contrib.learn`, and the modules of it that have them too.
+_LEARN_MODULES = {
+    "learn_config": "RunConfig ModeKeys TaskType",
+    "learn_model": """
+        ModelFnOps MetricSpec PredictionKey ProblemType InputFnOps build_parsing_serving_input_fn
+        utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn
+    """,
+    "learn_estimator": """
+        Estimator DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
+        DNNLinearCombinedRegressor
+    """,
+    "learn_heads": "Head",
+    "learn_headed": "DNNEstimator DNNLinearCombinedEstimator LinearEstimator LogisticRegressor SVM",
+    "learn_head_metrics": "MetricKey",
+    "learn_multi_heads": """
+        multi_class_head multi_label_head binary_svm_head regression_head poisson_regression_head multi_head
+        loss_only_head no_op_train_fn
+    """,
+    "learn_actions": """
+        train evaluate infer run_feeds run_n graph_actions.train graph_actions.evaluate graph_actions.infer
+        graph_actions.run_feeds graph_actions.run_feeds_iter graph_actions.run_n graph_actions.get_summary_writer
+        graph_actions.clear_summary_writers graph_actions._run_with_monitors
+    """,
+    "learn_compat": """
+        SKCompat Trainable Evaluable NotFittedError infer_real_valued_columns_from_input_fn
+    """,
+    "learn_feeder": """
+        extract_pandas_data extract_pandas_labels extract_pandas_matrix io.extract_pandas_data io.extract_pandas_labels
+        io.extract_pandas_matrix
+    """,
+    "learn_experiment": """
+        Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
+        utils.saved_model_export_utils.make_export_strategy
+    """,
+    "learn_monitors": """
+        monitors.BaseMonitor monitors.EveryN monitors.StopAtStep monitors.PrintTensor monitors.NanLoss
+        NanLossDuringTrainingError monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
+        monitors.replace_monitors_with_hooks
+    """,
+    "more_monitors": """
+        monitors.CaptureVariable monitors.CheckpointSaver monitors.GraphDump monitors.LoggingTrainable
+        monitors.StepCounter monitors.SummarySaver monitors.get_default_monitors
+    """,
+    "learn_models": """
+        models.logistic_regression models.logistic_regression_zero_init models.linear_regression
+        models.linear_regression_zero_init
+    """,
+    "generated_inputs": "io.generator_input_fn",
+    "learn_data": """
+        read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
+        preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+        preprocessing.ByteProcessor
+    """,
+}
+_LEARN = homes((name, module) for module, names in _LEARN_MODULES.items() for name in names.split())
+# Where scripts import the same from inside.
+_INSIDE = {
+    "estimators.run_config": "RunConfig TaskType",
+    "estimators.model_fn": "ModelFnOps ModeKeys",
+    "estimators.estimator": "Estimator",
+    "estimators.head": f"Head {_LEARN_MODULES['learn_multi_heads']}",
+    "estimators.metric_key": "MetricKey",
+    "estimators.logistic_regressor": "LogisticRegressor",
+    "estimators.svm": "SVM",
+    "estimators._sklearn": "NotFittedError",
+    "evaluable": "Evaluable",
+    "trainable": "Trainable",
+    "graph_actions": " ".join(n for n in _LEARN_MODULES["learn_actions"].split() if "." in n),
+    "experiment": "Experiment",
+    "metric_spec": "MetricSpec",
+    "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
+    "preprocessing": """
+        preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
+        preprocessing.ByteProcessor
+    """,
+    "preprocessing.text": "preprocessing.VocabularyProcessor preprocessing.tokenizer",
+    "preprocessing.categorical_vocabulary": "preprocessing.CategoricalVocabulary",
+    "export_strategy": "ExportStrategy",
+    "learn_io.generator_io": "io.generator_input_fn",
+    "learn_io.numpy_io": "io.numpy_input_fn",
+    "learn_io.pandas_io": "io.pandas_input_fn",
+    "learn_runner": "learn_runner.run",
+    "utils.saved_model_export_utils": "make_export_strategy",
+    "utils.input_fn_utils": "utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn",
+}
+_HOME = homes((name, module) for module, names in _MODULES.items() for name in names.split())
+
+
+def _find(full: str) -> Any:
+    module = importlib.import_module(f"tensorfleet_legacy.estimator.{_HOME[full.removeprefix('estimator.')]}")
+    return getattr(module, full.rpartition(".")[2])
+
+
+_TRAINING = "python.estimator.training"
+
+
+def _find_in_training(full: str) -> Any:
+    return getattr(importlib.import_module("tensorfleet_legacy.estimator.training"), full.rpartition(".")[2])
+
+
+def _find_in_canned(full: str) -> Any:
+    return getattr(
+        importlib.import_module("tensorfleet_legacy.estimator.canned.optimizers"), full.rpartition(".")[2]
+    )
+
+
+def _find_learn(full: str) -> Any:
+    name = full.removeprefix("contrib.learn.")
+    last = name.rpartition(".")[2]
+    if name.startswith("python."):
+        name = next(n for n in _LEARN if n.rpartition(".")[2] == last)
+    return getattr(importlib.import_module(f"tensorfleet_legacy.estimator.{_LEARN[name]}"), last)
+
+
+def _find_tpu(full: str) -> Any:
+    return getattr(
+        importlib.import_module("tensorfleet_legacy.estimator.tpu_estimator"), full.rpartition(".")[2]
+    )
+
+
+def _find_contrib(full: str) -> Any:
+    return getattr(
+        importlib.import_module("tensorfleet_legacy.contrib.estimator.head"), full.rpartition(".")[2]
+    )
+
+
+def _find_factorization(full: str) -> Any:
+    return importlib.import_module("tensorfleet_legacy.estimator.canned.kmeans").ContribKMeansClustering
+
+
+def _find_sdca(full: str) -> Any:
+    return importlib.import_module("tensorfleet_legacy.estimator.canned.linear_sdca").SDCAOptimizer
+
+
+def _find_task_type(full: str) -> Any:
+    return importlib.import_module("tensorfleet_legacy.estimator.run_config").TaskType
+
+
+def _find_distribute_config(full: str) -> Any:
+    return importlib.import_module("tensorfleet_legacy.estimator.distribute_config").DistributeConfig
+
+
+publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
+publish_lazily(
+    _find_in_training, *(f"{_TRAINING}.{name}" for name in ("_DELAY_SECS_PER_WORKER", "_MAX_DELAY_SECS"))
+)
+for _module, _names in _TPU.items():
+    for _name in _names.split():
+        publish_lazily(_find_tpu, f"contrib.tpu.{_name}", f"contrib.tpu.{_module}.{_name}")
+publish_lazily(
+    _find_in_canned,
+    "python.estimator.canned.head._Head",
+    "python.estimator.canned.optimizers.get_optimizer_instance",
+)
+publish_lazily(_find_contrib, *(f"contrib.estimator.{name}" for name in _CONTRIB_HEADS.split()))
+publish_lazily(_find_sdca, "contrib.linear_optimizer.SDCAOptimizer")
+publish_lazily(_find_factorization, "contrib.factorization.KMeansClustering")
+publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
+publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
+publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
+for _module, _names in _INSIDE.items():
+    _lasts = dict.fromkeys(name.rpartition(".")[2] for name in _names.split())
+    publish_lazily(_find_learn, *(f"contrib.learn.python.learn.{_module}.{name}" for name in _lasts))

@@ -1,0 +1,101 @@
+"""Where the operations that an error names were made, and which blocks said where they are to be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tensorfleet.base.naming import export, publish
+from tensorfleet.graph.operation import Operation
+from tensorfleet_legacy.internals.util.dispatch import TraceableObject
+
+_PLACE = "python.framework.error_interpolation."
+_TAG = re.compile(r"\{\{(node|colocation_node) ([A-Za-z0-9_.\\/>\-]+)\}\}")
+
+publish([], f"{_PLACE}_BAD_FILE_SUBSTRINGS")
+
+
+def _shown(device: Any) -> str:
+    """A device as it was given; a function of one's own by its name and line."""
+    code = getattr(device, "__code__", None)
+    if code is not None:
+        return f"{device.__name__}<{code.co_filename}, {code.co_firstlineno}>"
+    return device.to_string() if hasattr(device, "to_string") else str(device)
+
+
+def device_assignments(op: Operation) -> list[TraceableObject]:
+    """The devices that blocks around an operation name, with their lines, the innermost first."""
+    devices, _ = op.graph._lines.get(op, ((), {}))
+    return [TraceableObject(_shown(d), file, line) for d, file, line in reversed(devices)]
+
+
+def colocation_dict(op: Operation) -> dict[str, TraceableObject]:
+    """The operations that an operation was to be beside, with the lines that said so."""
+    _, beside = op.graph._lines.get(op, ((), {}))
+    return {name: TraceableObject(None, file, line) for name, (file, line) in beside.items()}
+
+
+Operation._device_assignments = property(device_assignments)  # type: ignore[attr-defined]
+Operation._colocation_dict = property(colocation_dict)  # type: ignore[attr-defined]
+
+
+@export(f"{_PLACE}_compute_device_summary_from_list")
+def device_summary(name: str, device_assignment_list: Sequence[TraceableObject], prefix: str = "") -> str:
+    """The `tf.device` blocks that an operation was made in."""
+    if not device_assignment_list:
+        return f"{prefix}No device assignments were active during op '{name}' creation."
+    lines = [f"with tf.device({t.obj}): <{t.filename}:{t.lineno}>" for t in device_assignment_list]
+    return _listed(f"Device assignments active during op '{name}' creation:", lines, prefix)
+
+
+@export(f"{_PLACE}_compute_colocation_summary_from_dict")
+def colocation_summary(name: str, colocation_dict: Mapping[str, TraceableObject], prefix: str = "") -> str:
+    """The `colocate_with` blocks that an operation was made in."""
+    if not colocation_dict:
+        return f"{prefix}No node-device colocations were active during op '{name}' creation."
+    lines = [f"with tf.colocate_with({n}): <{t.filename}:{t.lineno}>" for n, t in colocation_dict.items()]
+    return _listed(f"Node-device colocations active during op '{name}' creation:", lines, prefix)
+
+
+def _listed(title: str, lines: list[str], prefix: str) -> str:
+    return "\n".join([prefix + title, *(f"{prefix}  {line}" for line in lines)])
+
+
+@export(f"{_PLACE}interpolate")
+def interpolate(error_message: str, graph: Any) -> str:
+    """An error's text in which `{{node x}}` says where x was made; operations that the graph does not have stay as they are."""
+    behind: list[str] = []
+
+    def told(match: re.Match) -> str:
+        op = graph._by_name.get(match.group(2))
+        if op is None:
+            return match.group(0)
+        made = f"node {op.name} (defined at {op.source_line}) "
+        if match.group(1) == "node":
+            return made
+        devices = device_summary(op.name, device_assignments(op))
+        behind.append(f"{colocation_summary(op.name, colocation_dict(op))}\n{devices}")
+        return f"{made}placed on device: {devices} "
+
+    text = _TAG.sub(told, error_message)
+    if behind:
+        text += "\n\nAdditional information about colocations:" + "".join(f"\n{each}" for each in behind)
+    return text
+
+
+@export(f"{_PLACE}create_graph_debug_info_def")
+def debug_info(operations: Iterable[tuple[str, Operation]]) -> Any:
+    """The lines that made some operations, each given with the name of its function, as one message."""
+    from tensorfleet.base.protos import GraphDebugInfo
+
+    found = GraphDebugInfo()
+    places: dict[str, int] = {}
+    for function, op in operations:
+        trace = found.traces[f"{op.name}@{function}"]
+        for file, line, name, text in reversed(op.traceback):
+            if file not in places:
+                places[file] = len(places)
+                found.files.append(file)
+            trace.file_line_cols.add(file_index=places[file], line=line, func=name, code=text)
+    return found

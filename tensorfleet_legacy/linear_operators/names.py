@@ -1,0 +1,80 @@
+"""The names `tf.linalg.LinearOperator*`, loaded when first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tensorfleet.base.naming import publish_lazily
+
+_MODULES = {
+    "base": ("LinearOperator",),
+    "turned": ("LinearOperatorAdjoint", "LinearOperatorInversion"),
+    "dense": ("LinearOperatorFullMatrix", "LinearOperatorLowerTriangular"),
+    "diagonal": (
+        "LinearOperatorDiag",
+        "LinearOperatorIdentity",
+        "LinearOperatorScaledIdentity",
+    ),
+    "zeros": ("LinearOperatorZeros",),
+    "products": ("LinearOperatorComposition", "LinearOperatorKronecker"),
+    "blocks": ("LinearOperatorBlockDiag",),
+    "updates": ("LinearOperatorLowRankUpdate",),
+    "circulant": ("LinearOperatorCirculant", "LinearOperatorCirculant2D", "LinearOperatorCirculant3D"),
+    "structured": (
+        "LinearOperatorHouseholder",
+        "LinearOperatorPermutation",
+        "LinearOperatorToeplitz",
+        "LinearOperatorTridiag",
+    ),
+}
+
+
+def _load(full: str) -> Any:
+    name = full.rpartition(".")[2]
+    module = next(m for m, names in _MODULES.items() if name in names)
+    return getattr(importlib.import_module(f"tensorfleet_legacy.linear_operators.{module}"), name)
+
+
+for _names in _MODULES.values():
+    publish_lazily(_load, *(f"linalg.{n}" for n in _names), *(f"contrib.linalg.{n}" for n in _names))
+
+
+# Inside TensorFlow: the rules of each operation under the names of its functions and of its table.
+_RULES = {
+    "adjoint": ("ADJOINTS", "_ADJOINTS"),
+    "cholesky": ("CHOLESKYS", "_CHOLESKY_DECOMPS"),
+    "inverse": ("INVERSES", "_INVERSES"),
+    "matmul": ("PRODUCTS", "_MATMUL"),
+    "solve": ("SOLUTIONS", "_SOLVE"),
+}
+_SUMS = "Adder Hints AddAndReturnScaledIdentity AddAndReturnDiag AddAndReturnTriL AddAndReturnMatrix"
+
+
+def _load_rule(full: str) -> Any:
+    name = full.rpartition(".")[2]
+    for operation, (rules, table) in _RULES.items():
+        members = {
+            operation: "apply",
+            f"Register{operation.capitalize()}": "register",
+            f"_registered_{operation}": "find",
+            table: "functions",
+        }
+        if name in members:
+            # The rules of the base class are there once it is.
+            base = importlib.import_module("tensorfleet_legacy.linear_operators.linear_operator")
+            return getattr(getattr(base.algebra, rules), members[name])
+    raise AttributeError(name)
+
+
+def _load_sum(full: str) -> Any:
+    sums = importlib.import_module("tensorfleet_legacy.linear_operators.linear_operator_addition")
+    return getattr(sums, full.rpartition(".")[2].removeprefix("_"))
+
+
+_ALGEBRA = "python.ops.linalg.linear_operator_algebra."
+_ADDITION = "python.ops.linalg.linear_operator_addition."
+for _operation, (_, _table) in _RULES.items():
+    _forms = (_operation, f"Register{_operation.capitalize()}", f"_registered_{_operation}", _table)
+    publish_lazily(_load_rule, *(_ALGEBRA + form for form in _forms))
+publish_lazily(_load_sum, _ADDITION + "add_operators", *(f"{_ADDITION}_{name}" for name in _SUMS.split()))

@@ -1,0 +1,105 @@
+"""`tensorfleet explain` and `tensorfleet doctor`."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from tensorfleet.cli import doctor
+from tests.support.launching import run
+
+SCRIPT = """
+import tensorflow as tf
+tf.app.flags.DEFINE_string("ps_hosts", "", "")
+tf.app.flags.DEFINE_string("worker_hosts", "", "")
+tf.app.flags.DEFINE_string("job_name", "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+FLAGS = tf.app.flags.FLAGS
+cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
+server = tf.train.Server(cluster, FLAGS.job_name, FLAGS.task_index)
+if FLAGS.job_name == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+    w = tf.Variable(1.0, name="w")
+    y = tf.square(w, name="y")
+try:
+    with tf.train.MonitoredTrainingSession(server.target) as sess:
+        sess.run(y)
+except Exception:
+    print("nobody stops this")
+print("never trained")
+"""
+
+
+def test_explain_shows_where_operations_go_and_runs_none(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    done = run(tmp_path, "explain", "train.py")
+    assert done.code == 0, done.stderr
+    rows = {line.split()[0]: line.split()[1:3] for line in done.stdout.splitlines()}
+    assert rows["w"] == ["VariableV2", "/job:ps/task:0/device:CPU:0"]
+    assert rows["y"] == ["Square", "/job:worker/task:0/device:CPU:0"]
+    assert "never trained" not in done.stdout
+
+
+def test_explain_of_a_script_without_a_cluster(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import sys, tensorflow as tf\nsess = tf.InteractiveSession()\nx = tf.constant(1.0, name=sys.argv[1])\n"
+        "sess.run(x)\nprint('never run')\n"
+    )
+    done = run(tmp_path, "explain", "train.py", "--", "hello")
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines()[1].split() == ["hello", "Const", "/device:CPU:0", "default"]
+
+
+def test_the_doctor_has_a_verdict_per_line(tmp_path):
+    done = run(tmp_path, "doctor")
+    assert done.code == 0, done.stdout
+    found = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()}
+    for part in ("Python", "jax", "devices", "ports", "token", "clock", "bandwidth", "round"):
+        assert found[part] in ("ok", "warning")
+
+
+def test_the_doctor_finds_a_token_that_others_can_read(tmp_path, monkeypatch):
+    path = tmp_path / "token"
+    path.write_text("secret")
+    path.chmod(0o644)
+    monkeypatch.delenv("TENSORFLEET_TOKEN", raising=False)
+    monkeypatch.setenv("TENSORFLEET_TOKEN_FILE", str(path))
+    (finding,) = doctor._token()
+    assert finding.verdict == "bad" and finding.advice == f"chmod 600 {path}"
+    path.chmod(0o600)
+    assert next(doctor._token()).verdict == "ok"
+    path.unlink()
+    assert next(doctor._token()).verdict == "bad"
+
+
+def test_a_check_that_fails_is_a_finding(monkeypatch):
+    def broken():
+        raise OSError("no such thing")
+        yield
+
+    (finding,) = doctor._guarded(broken)
+    assert (finding.verdict, finding.found) == ("bad", "OSError: no such thing")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
+def test_certificates_are_made_and_made_again_by_the_same_authority(tmp_path):
+    made = run(tmp_path, "certs", "certs", "ps0.example", "10.0.0.7")
+    assert made.code == 0, made.stderr
+    assert "TENSORFLEET_TLS=certs" in made.stdout
+    authority, server = (tmp_path / "certs" / "ca.pem").read_text(), tmp_path / "certs" / "server.pem"
+    shown = subprocess.check_output(
+        ["openssl", "x509", "-in", server, "-noout", "-text"], text=True, timeout=60
+    )
+    assert "DNS:ps0.example, IP Address:10.0.0.7" in shown
+    assert all(p.stat().st_mode & 0o077 == 0 for p in (tmp_path / "certs").iterdir())
+    first = server.read_text()
+    assert run(tmp_path, "certs", "certs", "ps1.example").code == 0
+    assert server.read_text() != first and (tmp_path / "certs" / "ca.pem").read_text() == authority
+    bad = run(tmp_path, "certs", "certs", "not a host")
+    assert bad.code == 1 and "neither a host name nor an address" in bad.stderr
+
+
+def test_certificates_need_openssl(tmp_path):
+    done = run(tmp_path, "certs", "certs", PATH=str(tmp_path))
+    assert done.code == 1 and "openssl program" in done.stderr and "not installed" in done.stderr

@@ -1,0 +1,90 @@
+"""Shared values are computed once in a compiled program."""
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.kernels.parallel_for import core_count
+
+
+def recurrence(steps):
+    """A value that every step of a chain uses three times, as in the gradient of a recurrent network."""
+    x = tf.placeholder(tf.float32, [64, 64])
+    state, shared = x, []
+    for k in range(steps):
+        state = state * (1.0 / (k + 2)) - x * state + 0.5
+        shared += [state * 2.0 - x, state * x]
+    return x, tf.concat(shared, 0)
+
+
+def expected(x, steps):
+    state, shared = x, []
+    for k in range(steps):
+        state = state * np.float32(1.0 / (k + 2)) - x * state + np.float32(0.5)
+        shared += [state * 2 - x, state * x]
+    return np.concatenate(shared)
+
+
+def run_and_count(steps):
+    with tf.Graph().as_default(), tf.Session() as s:
+        x, y = recurrence(steps)
+        value = np.random.RandomState(0).rand(64, 64).astype("f")
+        np.testing.assert_allclose(s.run(y, {x: value}), expected(value, steps), rtol=1e-4, atol=1e-5)
+        (item,) = s._prepare(y, {x: 0}).program.items
+        (program,) = item.compiler.programs.values()
+        return program.call.as_text().count(" multiply(")
+
+
+def test_program_grows_with_the_length_of_a_chain_not_with_its_square(always_compile):
+    assert run_and_count(40) < 3 * run_and_count(20)
+
+
+def test_short_programs_have_no_barriers(always_compile, session):
+    x = tf.placeholder(tf.float32, [64, 64])
+    y = tf.square(x) + 1.0
+    fetches = [y * x, y - x]
+    session.run(fetches, {x: np.ones((64, 64))})
+    (item,) = session._prepare(fetches, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert "opt-barrier" not in program.call.as_text()
+
+
+def test_few_elements_that_see_large_windows_are_divided_among_threads(always_compile, session):
+    x = tf.placeholder(tf.float32, [8, 64, 64, 3])
+    y = tf.nn.depthwise_conv2d(x, np.ones([11, 11, 3, 1], "f"), [1, 1, 1, 1], "VALID")
+    session.run(y, {x: np.ones([8, 64, 64, 3], "f")})
+    (item,) = session._prepare(y, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert core_count() == 1 or 'outer_dimension_partitions":["' in program.call.as_text()
+
+
+def blocks_with(program, instruction):
+    """The computations of a compiled program that have this instruction in them."""
+    return [block for block in program.as_text().split("\n}\n") if f" {instruction}(" in block]
+
+
+@pytest.mark.parametrize("transposed", ["transpose_a", "transpose_b", "neither"])
+def test_a_sum_does_not_compute_the_products_it_is_made_of_again(always_compile, session, transposed):
+    x = tf.placeholder(tf.float32, [800, 800])
+    inner = tf.matmul(x, x)
+    outer = tf.matmul(inner, inner, **({} if transposed == "neither" else {transposed: True}))
+    total = tf.reduce_sum(outer)
+    value = np.random.RandomState(0).rand(800, 800).astype("f")
+    found = session.run(total, {x: value})
+    (item,) = session._prepare(total, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))
+    square = value.astype("d") @ value
+    left, right = square.T if transposed == "transpose_a" else square, square
+    expected = (left @ (right.T if transposed == "transpose_b" else right)).sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_nor_those_of_an_einsum(always_compile, session):
+    x = tf.placeholder(tf.float32, [800, 800])
+    inner = tf.einsum("ij,jk->ik", x, x)
+    total = tf.reduce_sum(tf.einsum("ij,kj->ik", inner, inner))
+    session.run(total, {x: np.ones((800, 800), "f")})
+    (item,) = session._prepare(total, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))
