@@ -13,7 +13,7 @@ PYTHON ?= $(call newest,python3.14 python3.13 python3.12 python3.11 python3)
 PEERS_PYTHON ?= $(call newest,python3.13 python3.12 python3.11 python3)
 
 # Once here, not in each of the many processes of a test or a launched program.
-compile = $(1)/bin/python -m compileall -q tensorfleet
+compile = $(1)/bin/python -m compileall -q tensorfleet tensorfleet_legacy
 # $(call install,venv,python,extras) makes the environment if there is none, then brings it up to date.
 ifdef UV
 install = { test -x $(1)/bin/python || uv venv --python $(2) $(1); } && \
@@ -24,7 +24,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers bench chaos docs lint clean
+.PHONY: help run test quick peers bench chaos docs lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machin
 
 test: lint ## lint, then all tests that need nothing but this repository
 	$(VENV)/bin/python -m pytest -n 2 -rR
+
+quick: lint ## lint, then the tests that take little time
+	$(VENV)/bin/python -m pytest -n 2 -m "not peers and not slow" --ignore tests/legacy
 
 peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 	$(PEERS)/bin/python -m pytest -m peers -n 2 -rR
@@ -53,10 +56,11 @@ docs: $(VENV)/.docs-stamp ## the pages as a site, in build/site; a warning is an
 	$(VENV)/bin/mkdocs build --strict --quiet
 	@echo "Open build/site/index.html."
 
-lint: $(VENV)/.stamp ## ruff and mypy
+lint: $(VENV)/.stamp ## ruff, mypy and import-linter
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache
 
 clean: ## remove environments, caches and build output
 	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,19 +1,51 @@
-"""Everything that publishes public names, in the order of the journey of a step."""
+"""What `import tensorfleet` imports: the modules that every program needs. The index knows the rest."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from types import ModuleType
+import importlib.util
+from pathlib import Path
+
+from tensorfleet.base import dtypes, errors, index, shapes
+from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.base.naming import publish, publish_lazily
+from tensorfleet.base.protos import public
+
+# Modules that change how others work, such as `tensor[1:]` or `tf.convert_to_tensor(variable)`, and those without
+# which no graph is built or run. Whatever they import comes with them.
+EAGER = """
+    tensorfleet.ops.ragged.dispatch tensorfleet.graph.graph tensorfleet.graph.indexed_slices tensorfleet.graph.registry tensorfleet.graph.scopes
+    tensorfleet.ops.operators tensorfleet.ops.array.indexing tensorfleet.ops.array.gather
+    tensorfleet.ops.control.protos tensorfleet.ops.vjp
+    tensorfleet.api.variables.variable tensorfleet.api.variables.partitioned tensorfleet.api.variables.protos
+    tensorfleet.session.session tensorfleet.fleet
+"""
+_DTYPES = """
+    float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32 uint32
+    int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 resource variant QUANTIZED_DTYPES
+"""
+_ERROR_FUNCTIONS = {
+    "exception_type_from_error_code",
+    "error_code_from_exception_type",
+    "raise_exception_on_not_ok_status",
+}
+# Installed beside us: TensorFlow names that few programs use, in a package of their own.
+_ANNEX = "tensorfleet_legacy"
 
 
 def load() -> None:
-    """Imports every module that publishes names, and the names that come from elsewhere."""
-    from tensorfleet import graph, ops
-    from tensorfleet.base import dtypes, errors, shapes
-    from tensorfleet.base.devices import DeviceSpec
-    from tensorfleet.base.naming import publish, publish_lazily
-    from tensorfleet.base.protos import public
+    """Imports what every program needs, and attaches the names of everything else."""
+    index.attach((Path(__file__).parent / "index.txt").read_text())
+    annex = importlib.util.find_spec(_ANNEX)
+    if annex is not None and annex.origin is not None:
+        index.attach((Path(annex.origin).parent / "index.txt").read_text())
+    publish_base()
+    for module in EAGER.split():
+        importlib.import_module(module)
+
+
+def publish_base() -> None:
+    """Publishes the names of base/ and graph/ whose modules do not do it themselves."""
     from tensorfleet.graph.graph import Graph
     from tensorfleet.graph.indexed_slices import IndexedSlices
     from tensorfleet.graph.operation import Operation, Tensor
@@ -42,34 +74,3 @@ def load() -> None:
             publish(getattr(errors, name), f"errors.{name}")
     publish(errors.OpError, "OpError")
     publish_lazily(public.message, *public.NAMES.split())
-    _import_all(graph)
-    _import_all(ops)
-    for name in _LATER.split():
-        _import_all(importlib.import_module(f"tensorfleet.{name}"))
-
-
-_DTYPES = """
-    float16 half float32 float64 double bfloat16 complex64 complex128 int8 uint8 int16 uint16 int32 uint32
-    int64 uint64 bool string qint8 quint8 qint16 quint16 qint32 resource variant QUANTIZED_DTYPES
-"""
-_ERROR_FUNCTIONS = {
-    "exception_type_from_error_code",
-    "error_code_from_exception_type",
-    "raise_exception_on_not_ok_status",
-}
-# What is imported after graph/ and ops/, whole packages or the one module that publishes their names.
-_LATER = """
-    nest platform io variables summary autograph.public image signal linear_operators.names ragged_tensors cluster.resolvers cluster.slurm cluster.clouds data
-    session functions.def_function functions.wrapping functions.batching distribute.names train nn losses metrics layers saved_model fleet contrib feature_column.names distributions.names
-    seq2seq.names keras.names profiler.names tutorials internals estimator.names estimator.inside testing.names
-"""
-# Costs time to import and publishes nothing itself: what uses it loads it.
-_WHEN_USED = {"tensorfleet.base.platform.flags"}
-
-
-def _import_all(package: ModuleType) -> None:
-    """Imports a module, and every module inside it when it is a package."""
-    for found in pkgutil.iter_modules(getattr(package, "__path__", [])):
-        name = f"{package.__name__}.{found.name}"
-        if name not in _WHEN_USED:
-            importlib.import_module(name)

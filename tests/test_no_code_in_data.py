@@ -3,11 +3,10 @@
 import ast
 from pathlib import Path
 
-import tensorfleet
+from tests.support.sources import name_of, sources
 
-ROOT = Path(tensorfleet.__file__).parent
 MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
-RUNS_SCRIPTS = {"cli/scripts/script.py"}
+RUNS_SCRIPTS = {"tensorfleet/cli/scripts/script.py"}
 # A function inside a Keras model's file is code, which loading the model runs, as in Keras. No server loads such files.
 LOADS_FUNCTIONS = {"tensorfleet_legacy/keras/layers/core_lambda.py"}
 # Reads arrays and lists, and refuses anything else that a pickle may name.
@@ -29,6 +28,6 @@ def used_in(path: Path) -> set[str]:
 
 
 def test_nothing_turns_data_into_code():
-    found = {str(p.relative_to(ROOT)): used_in(p) for p in ROOT.rglob("*.py") if "_pb2" not in p.name}
+    found = {name_of(path): used_in(path) for path in sources()}
     allowed = RUNS_SCRIPTS | LOADS_FUNCTIONS | READS_DATA
     assert {name: used for name, used in found.items() if used and name not in allowed} == {}

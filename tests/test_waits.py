@@ -3,28 +3,27 @@
 import ast
 from pathlib import Path
 
-import tensorfleet
+from tests.support.sources import ROOT, sources
 
-ROOT = Path(tensorfleet.__file__).parent
 WAITS = {"wait", "join", "get", "acquire", "communicate", "result"}
 
 # What has no deadline, by file and function, and what ends it.
 ENDED_BY = {
-    "runtime/scheduling/cooperative.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
-    "runtime/scheduling/threads.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
-    "runtime/scheduling/host_ops.py:run": "whoever computes the variable's new value; locks are taken in one order",
-    "runtime/segments/segment_item.py:_compute": "whoever computes the variable's new value; locks are taken in one order",
-    "cluster/server.py:__init__": "the end of the cluster (`Server.join`)",
-    "cluster/server.py:serve_on": "the end of the cluster (`Server.join`)",
-    "kernels/parallel_for.py:_help": "the end of the process: it waits for work",
-    "kernels/parallel_for.py:end": "the parts of the caller's own work, which other threads are computing",
-    "api/data/cache_prefetch.py:fetch": "the run's end, which sets the event",
-    "api/data/parallel.py:_work": "the run's end, which puts None",
-    "api/distribute/coordinating.py:wait_for_other_workers": "the barrier's own limit",
-    "api/distribute/coordinator.py:_as_task": "the end of the cluster (`Server.join`)",
-    "api/distribute/replicas.py:advance": "the replica's thread, which ends or calls `merge_call`",
-    "api/distribute/replicas.py:_pause": "the thread that builds the replicas, also when it gives them up",
-    "api/distribute/replicas.py:_run": "the thread that builds the replicas, also when it gives them up",
+    "tensorfleet/runtime/scheduling/cooperative.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
+    "tensorfleet/runtime/scheduling/threads.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
+    "tensorfleet/runtime/scheduling/host_ops.py:run": "whoever computes the variable's new value; locks are taken in one order",
+    "tensorfleet/runtime/segments/segment_item.py:_compute": "whoever computes the variable's new value; locks are taken in one order",
+    "tensorfleet/cluster/server.py:__init__": "the end of the cluster (`Server.join`)",
+    "tensorfleet/cluster/server.py:serve_on": "the end of the cluster (`Server.join`)",
+    "tensorfleet/kernels/parallel_for.py:_help": "the end of the process: it waits for work",
+    "tensorfleet/kernels/parallel_for.py:end": "the parts of the caller's own work, which other threads are computing",
+    "tensorfleet/api/data/cache_prefetch.py:fetch": "the run's end, which sets the event",
+    "tensorfleet/api/data/parallel.py:_work": "the run's end, which puts None",
+    "tensorfleet/api/distribute/coordinating.py:wait_for_other_workers": "the barrier's own limit",
+    "tensorfleet/api/distribute/coordinator.py:_as_task": "the end of the cluster (`Server.join`)",
+    "tensorfleet/api/distribute/replicas.py:advance": "the replica's thread, which ends or calls `merge_call`",
+    "tensorfleet/api/distribute/replicas.py:_pause": "the thread that builds the replicas, also when it gives them up",
+    "tensorfleet/api/distribute/replicas.py:_run": "the thread that builds the replicas, also when it gives them up",
     "tensorfleet_legacy/estimator/training.py:_run_server": "the end of the cluster (`Server.join`)",
     "tensorfleet_legacy/contrib/learn/experiment.py:run_std_server": "the end of the cluster (`Server.join`)",
     "tensorfleet_legacy/estimator/export_output.py:_wrap_and_check_metrics": "itself: the result of a metric is a tensor",
@@ -32,10 +31,10 @@ ENDED_BY = {
     "tensorfleet_legacy/keras/estimator.py:model_fn": "itself: the result of a metric is a tensor",
     "tensorfleet_legacy/keras/metrics_base.py:__call__": "itself: the result of a metric is a tensor",
     "tensorfleet_legacy/keras/metrics.py:result": "itself: the result of a metric is a tensor",
-    "cli/run.py:_on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
-    "cli/process.py:_wait": "the task's end, which the launcher brings about when it stops",
-    "cli/process.py:close": "the guardian's end, which closing its input is",
-    "testing/fork_server.py:_serve": "a signal, or the end of the cluster (`Server.join`)",
+    "tensorfleet/cli/run.py:_on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
+    "tensorfleet/cli/process.py:_wait": "the task's end, which the launcher brings about when it stops",
+    "tensorfleet/cli/process.py:close": "the guardian's end, which closing its input is",
+    "tensorfleet/testing/fork_server.py:_serve": "a signal, or the end of the cluster (`Server.join`)",
     "tensorfleet_legacy/testing/test_util.py:join": "the end of the thread a test has started",
     "tensorfleet_legacy/testing/multi_worker_test_base.py:join_independent_workers": "the end of the processes a test has started",
     "tensorfleet_legacy/testing/multi_worker_test_base.py:run": "the other workers of the test, or the barrier's own limit",
@@ -61,7 +60,7 @@ def waits_in(path: Path, root: Path = ROOT) -> set[str]:
 
 
 def test_every_wait_has_a_limit_or_is_ended_by_somebody():
-    found = set().union(*(waits_in(p) for p in ROOT.rglob("*.py") if "_pb2" not in p.name))
+    found = set().union(*map(waits_in, sources()))
     assert found - set(ENDED_BY) == set()
     assert set(ENDED_BY) - found == set(), "listed, but not there any more"
 

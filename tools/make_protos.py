@@ -1,4 +1,4 @@
-"""Regenerate everything in tensorfleet/protos that is made from the .proto files.
+"""Regenerate everything in tensorfleet/base/protos that is made from the .proto files.
 
     python tools/make_protos.py
 
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROTOS = ROOT / "tensorfleet" / "protos"
+PROTOS = ROOT / "tensorfleet" / "base" / "protos"
 COMPILER_VENV = ROOT / ".venv-protos"
 # protoc 27.2: its code asks for protobuf >= 5.27.2. We promise 5.28 and later.
 COMPILER = "grpcio-tools==1.66.2"
@@ -49,7 +49,7 @@ def compile_protos(python: Path, sources: list[Path], descriptors: Path) -> None
     """Write the *_pb2 files next to their sources, and all descriptors into one file."""
     for stale in PROTOS.glob("*_pb2.py*"):
         stale.unlink()
-    # Compiling from the root makes the generated imports read `from tensorfleet.protos import x_pb2`.
+    # Compiling from the root makes the generated imports read `from tensorfleet.base.protos import x_pb2`.
     outputs = ["--python_out=.", "--pyi_out=.", f"--descriptor_set_out={descriptors}"]
     names = [str(source.relative_to(ROOT)) for source in sources]
     subprocess.run([python, "-m", "grpc_tools.protoc", "-I.", *outputs, *names], check=True, cwd=ROOT)
@@ -76,7 +76,7 @@ def write_index(names: dict[str, str]) -> None:
     by_module = sorted(names, key=lambda name: (names[name], name.lower()))
     (PROTOS / "__init__.pyi").write_text(
         f"# {generated}\n\n"
-        + "".join(f"from tensorfleet.protos import {module} as {module}\n" for module in modules)
+        + "".join(f"from tensorfleet.base.protos import {module} as {module}\n" for module in modules)
         + "".join(
             f"from tensorfleet.base.protos.{names[name]} import {name} as {name}\n" for name in by_module
         )

@@ -261,3 +261,8 @@ def about(op: Any, error: BaseException) -> OpError:
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" (at {last[0].filename}:{last[0].lineno})" if last else ""
     return InternalError(None, op, f"{type(error).__name__}: {error}{where}")
+
+
+# In tracebacks, logs and pickles the classes have the names that users import them by.
+for _class in (OpError, *OpError.__subclasses__()):
+    _class.__module__ = "tensorfleet.errors"

@@ -320,3 +320,10 @@ def walk(top: Any, topdown: bool = True, onerror: Callable | None = None) -> Ite
             onerror(errors.NotFoundError(None, None, f"Could not find directory {e.filename}"))
 
     yield from os.walk(local_path(top), topdown, report)
+
+
+def whole_file(name: bytes | str) -> bytes:
+    """What a file holds."""
+    path = local_path(name)
+    with _errors_about(path), open(path, "rb") as file:
+        return file.read()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 DEBUG, INFO, WARN, ERROR, FATAL = 10, 20, 30, 40, 50
 for _name in ("DEBUG", "INFO", "WARN", "ERROR", "FATAL"):
     publish(globals()[_name], f"logging.{_name}")
+# The module that this package logs with, so that a test which replaces a function in it sees what is logged.
+publish(sys.modules[__name__], "python.platform.tf_logging")
+sys.modules["tensorfleet.python.platform.tf_logging"] = sys.modules[__name__]
 
 # The logger has TensorFlow's name: scripts quiet it with logging.getLogger("tensorflow").
 _NAME = "tensorflow"

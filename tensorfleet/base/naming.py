@@ -1,7 +1,8 @@
 """Which functions and classes a user sees, and under which names after `tf.`.
 
 `@export("math.tanh", "tanh", "nn.tanh")` above a definition is all it takes to publish it;
-`tensorfleet/__init__.py` gathers the names into modules once everything is imported.
+`tensorfleet/__init__.py` gathers the names into modules. A name of a module that is not imported yet comes
+from the index (base/index.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import sys
 import types
 from collections.abc import Callable, Container, Iterable
 from typing import Any, TypeVar
+
+from tensorfleet.base import index
 
 T = TypeVar("T")
 _NAMES: dict[str, Any] = {}
@@ -23,6 +26,9 @@ _LISTED: dict[str, Callable[[], Iterable[str]]] = {}
 # Names that tests replace, such as a module's clock: our modules that use what is put there.
 _HOMES: dict[str, tuple[types.ModuleType, ...]] = {}
 
+# What is made of functions with these names before they are published; and of which function what was made.
+_WRAPPERS: dict[str, Callable[[Any], Any]] = {}
+_WRAPPED: dict[types.FunctionType, Any] = {}
 
 _GRAPHS = "TensorFleet runs graphs: build one and run it in a tf.Session, or see docs/compatibility.md"
 # What to do without a part of TensorFlow that is not there.
@@ -48,27 +54,41 @@ def export(*names: str) -> Callable[[T], T]:
 
 def publish(value: Any, *names: str) -> None:
     """Publishes any object, such as a constant, as `tf.<name>` for each name."""
+    value = _wrapped(value, names)
     for name in names:
         _check_new(name, _NAMES, _LAZY)
         _NAMES[name] = value
 
 
-def replace(others: dict[Any, Any]) -> None:
-    """Publishes other functions under all names of those that are published already."""
-    for name, value in _NAMES.items():
-        try:
-            _NAMES[name] = others.get(value, value)
-        except TypeError:
-            continue  # a list has no hash, and is no function
+def wrap(wrapper: Callable[[Any], Any], *names: str) -> None:
+    """Publishes what `wrapper` makes of the functions with these names, also under all their other names.
+
+    It must be called before the functions are published.
+    """
+    for name in names:
+        _check_new(name, _WRAPPERS, _NAMES)
+        _WRAPPERS[name] = wrapper
+
+
+def _wrapped(value: Any, names: Iterable[str]) -> Any:
+    if not isinstance(value, types.FunctionType):
+        return value
+    for name in names:
+        if name in _WRAPPERS and value not in _WRAPPED:
+            _WRAPPED[value] = _WRAPPERS[name](value)
+    return _WRAPPED.get(value, value)
 
 
 def exported() -> dict[str, Any]:
     """All published names with what they stand for."""
-    return {**_NAMES, **{name: load(name) for name, load in _LAZY.items()}}
+    index.load_all("name")
+    return {**_NAMES, **{name: load(name) for name, load in tuple(_LAZY.items())}}
 
 
 def find(name: str) -> Any:
-    """What a name published so far stands for."""
+    """What a published name stands for."""
+    if name not in _NAMES and name not in _LAZY:
+        index.load("name", name)
     return _NAMES[name] if name in _NAMES else _LAZY[name](name)
 
 
@@ -120,6 +140,8 @@ def publish_replaceable(name: str, *homes: types.ModuleType) -> None:
     """Publishes what some of our modules have under the last part of `name`; whatever is put there, they use."""
     publish(getattr(homes[0], name.rpartition(".")[2]), name)
     _HOMES[name] = homes
+    package = sys.modules[__name__.partition(".")[0]]
+    _module_of(package, name).__class__ = _Replaceable
 
 
 class _Replaceable(types.ModuleType):
@@ -133,15 +155,13 @@ class _Replaceable(types.ModuleType):
 
 def install(package: types.ModuleType) -> None:
     """Puts every published name where it belongs under `package`, making modules on the way."""
-    for name in _LAZY:
+    for name in (*_LAZY, *index.listed("name")):
         _module_of(package, name)
-    for name in (*_BORROWS, *_FINDERS):
-        _module_of(package, f"{name}.")
+    for place in (*_BORROWS, *_FINDERS, *index.listed("place")):
+        _module_of(package, f"{place}.")
     for name, value in _NAMES.items():
         setattr(_module_of(package, name), name.rpartition(".")[2], value)
         _make_findable(package, name, value)
-    for name in _HOMES:
-        _module_of(package, name).__class__ = _Replaceable
 
 
 def _make_findable(package: types.ModuleType, name: str, value: Any) -> None:
@@ -170,8 +190,10 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name == "__all__":  # for `from ... import *`
             return [public for public in _names_in(module, path) if not public.startswith("_")]
+        if not name.startswith("__"):  # which tools ask every module of the process for
+            index.load("place", path)
         full = f"{path}.{name}" if path else name
-        source = full if full in _LAZY else _lent(path, name)
+        source = full if _is_known(full) else _lent(path, name)
         found = None
         if source is None and not name.startswith("__"):
             found = _FINDERS[path](name) if path in _FINDERS else _lent_module(path, name)
@@ -192,9 +214,14 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             raise error
         value = find(source)
         setattr(module, name, value)
+        _make_findable(sys.modules[__name__.partition(".")[0]], source, value)
         return value
 
     return get
+
+
+def _is_known(name: str) -> bool:
+    return name in _NAMES or name in _LAZY or name in index.listed("name")
 
 
 def _names_in(module: types.ModuleType, path: str) -> list[str]:
@@ -204,7 +231,7 @@ def _names_in(module: types.ModuleType, path: str) -> list[str]:
         start = f"{place}." if place else ""
         found.update(
             rest
-            for name in (*_LAZY, *_NAMES)
+            for name in (*_LAZY, *_NAMES, *index.listed("name"))
             if name.startswith(start) and "." not in (rest := name[len(start) :])
         )
     return sorted(found - {""})
@@ -216,7 +243,7 @@ def _lent(module: str, name: str) -> str | None:
     for called in dict.fromkeys((name, inner)):
         for lender in _BORROWS.get(module, ()):
             full = f"{lender}.{called}" if lender else called
-            if full in _NAMES or full in _LAZY:
+            if _is_known(full):
                 return full
     return None
 
@@ -249,5 +276,6 @@ def _child(parent: types.ModuleType, part: str) -> types.ModuleType:
         child = types.ModuleType(full, f"The public names under `tf.{full.partition('.')[2]}`.")
         child.__path__ = []  # so that `import tensorfleet.math` works
         sys.modules[full] = child
-    setattr(parent, part, child)
+    if not _is_known(full.partition(".")[2]):  # a function may have its module's name, as arg_scope has
+        setattr(parent, part, child)
     return child

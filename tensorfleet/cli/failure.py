@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensorfleet.base import packages
 from tensorfleet.cli.hosts import Host
 from tensorfleet.cli.policy import Failure
 
@@ -63,7 +64,7 @@ def _with_place(frames: list[str], reason: Reason, home: Path) -> Reason:
 def _is_own(path: Path, home: Path) -> bool:
     path = path if path.is_absolute() else home / path.name
     installed = {"site-packages", "dist-packages"} & set(path.parts)
-    return path.is_relative_to(home) and not installed and not path.is_relative_to(Path(__file__).parents[1])
+    return path.is_relative_to(home) and not installed and not str(path).startswith(packages.FOLDERS)
 
 
 def report(

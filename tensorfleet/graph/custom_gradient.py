@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.base import nest
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import source
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.scopes import control_dependencies, get_default_graph
+from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection, get_default_graph
 
 
 @export("custom_gradient")
@@ -29,7 +29,7 @@ def custom_gradient(f: Any) -> Any:
             )
         graph = get_default_graph()
         inputs = [to_tensor(a) for a in args]
-        first, made = len(graph.get_operations()), set(map(id, find("global_variables")()))
+        first, made = len(graph.get_operations()), set(map(id, get_collection(GraphKeys.GLOBAL_VARIABLES)))
         result, grad_fn = f(*inputs)
         variables = _used(graph.get_operations()[first:], made)
         options = {"variables": variables} if variables else {}
@@ -61,7 +61,7 @@ def custom_gradient(f: Any) -> Any:
 
 def _used(ops: list[Operation], before: set[int]) -> list:
     """The trainable variables that operations use; TypeError when new ones are not resources."""
-    every = find("global_variables")()
+    every = get_collection(GraphKeys.GLOBAL_VARIABLES)
     if any(id(v) not in before and v.dtype._is_ref_dtype for v in every):
         raise TypeError(
             "All variables used by `f` wrapped with @custom_gradient must be `ResourceVariable`s. Ensure that no "
@@ -80,7 +80,7 @@ def _takes_variables(function: Callable) -> bool:
 def dependent_variables(input_ops: Any, output_ops: Any) -> list:
     """The trainable variables that lie behind outputs, but not behind inputs, on paths that have gradients."""
     inputs, outputs = nest.flatten(input_ops), nest.flatten(output_ops)
-    variables = {source(v): v for v in find("trainable_variables")()}
+    variables = {source(v): v for v in get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     ends = {t._op for t in inputs}
     seen: set[Operation] = set()
     found: list = []

@@ -77,6 +77,11 @@ class Graph(Collections):
         """Closes the graph: adding an operation raises RuntimeError from now on."""
         self._finalized = True
 
+    @property
+    def _c_graph(self) -> Graph:
+        """What functions of TensorFlow's C library are given for a graph."""
+        return self
+
     def _unsafe_unfinalize(self) -> None:
         self._finalized = False
 

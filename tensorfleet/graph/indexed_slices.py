@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base.dtypes import DType
 from tensorfleet.graph.operation import Operation, Tensor
@@ -73,3 +73,11 @@ class IndexedSlices(CompositeTensor):
     def __str__(self) -> str:
         shape = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
         return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The numpy form of an `IndexedSlices`."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, index, logging
 from tensorfleet.base.formats.atomic_files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.versions import GIT_VERSION
@@ -29,14 +29,21 @@ def register_proto_function(name: Any, proto_type: str, to_proto: Callable, from
     _PROTO_COLLECTIONS[name] = (proto_type, to_proto, from_proto)
 
 
+def _as_protos(collection_name: Any) -> tuple[str, Callable, Callable] | None:
+    index.load("collection", collection_name)
+    return _PROTO_COLLECTIONS.get(collection_name)
+
+
 def to_proto_function(collection_name: Any) -> Callable | None:
     """What writes the items of a collection, if it was declared."""
-    return _PROTO_COLLECTIONS[collection_name][1] if collection_name in _PROTO_COLLECTIONS else None
+    declared = _as_protos(collection_name)
+    return declared[1] if declared else None
 
 
 def from_proto_function(collection_name: Any) -> Callable | None:
     """What reads the items of a collection, if it was declared."""
-    return _PROTO_COLLECTIONS[collection_name][2] if collection_name in _PROTO_COLLECTIONS else None
+    declared = _as_protos(collection_name)
+    return declared[2] if declared else None
 
 
 @export("train.export_meta_graph")
@@ -213,7 +220,7 @@ def add_collection_def(
 
 def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> None:
     target = meta.collection_def[name]
-    if name in _PROTO_COLLECTIONS and all(hasattr(i, "to_proto") for i in items):
+    if _as_protos(name) and all(hasattr(i, "to_proto") for i in items):
         protos = [i.to_proto(scope) if scope else i.to_proto() for i in items]
         target.bytes_list.value.extend(
             p.SerializeToString(deterministic=True) for p in protos if p is not None
@@ -288,10 +295,10 @@ def _read_collection(graph: Graph, name: str, stored: Any, scope: str, seen: dic
     kind = stored.WhichOneof("kind")
     if kind == "node_list":
         return [graph.as_graph_element(prepend_scope(v, scope)) for v in stored.node_list.value]
-    if kind == "bytes_list" and name in _PROTO_COLLECTIONS:
+    if kind == "bytes_list" and (declared := _as_protos(name)):
         from tensorfleet.base import protos
 
-        proto_type, _, make = _PROTO_COLLECTIONS[name]
+        proto_type, _, make = declared
         message = getattr(protos, proto_type)
         for value in stored.bytes_list.value:
             key = proto_type.encode() + b":" + value

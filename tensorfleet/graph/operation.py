@@ -161,6 +161,14 @@ class Operation(metaclass=_ByNode):
         code, line = self._stack[0]
         return f"{code.co_filename}:{line}"
 
+    @property
+    def _device_assignments(self) -> list[source_lines.TraceableObject]:
+        return source_lines.device_lines(self)
+
+    @property
+    def _colocation_dict(self) -> dict[str, source_lines.TraceableObject]:
+        return source_lines.colocation_lines(self)
+
     def values(self) -> tuple[Tensor, ...]:
         """The outputs, as a tuple."""
         return self._outputs
@@ -356,6 +364,10 @@ class Tensor:
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor."""
         return list(self._consumers)
+
+    def _as_tf_output(self) -> Tensor:
+        """What functions of TensorFlow's C library are given for a tensor."""
+        return self
 
     def _as_node_def_input(self) -> str:
         return self._op._name if self._value_index == 0 else f"{self._op._name}:{self._value_index}"

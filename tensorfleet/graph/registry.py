@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.base import dtypes
+from tensorfleet.base import dtypes, index
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
 
@@ -202,7 +202,7 @@ def op(
 
 def get(name: str) -> OpSpec:
     """The spec of an op type; ValueError when there is none."""
-    spec = _TABLE.get(name)
+    spec = find(name)
     if spec is None:
         raise ValueError(
             f"Op type not registered '{name}' in this build of TensorFleet; docs/compatibility.md lists "
@@ -213,11 +213,13 @@ def get(name: str) -> OpSpec:
 
 def find(name: str) -> OpSpec | None:
     """The spec of an op type, or None."""
+    index.load("op", name)
     return _TABLE.get(name)
 
 
 def all_ops() -> dict[str, OpSpec]:
     """The library's ops, by op type."""
+    index.load_all("op")
     return {name: spec for name, spec in _TABLE.items() if spec.listed}
 
 
@@ -254,7 +256,7 @@ class RegisterGradient:
         self._op_type = op_type
 
     def __call__(self, f: Callable) -> Callable:
-        spec = _TABLE.get(self._op_type)
+        spec = find(self._op_type)
         if self._op_type in _NAMED_GRADIENTS or (spec is not None and spec.gradient is not None):
             raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
         _NAMED_GRADIENTS[self._op_type] = f
@@ -272,7 +274,7 @@ def named_gradient(name: str) -> Callable | None:
     """The gradient registered under a name, by the user or with an op type; LookupError when there is none."""
     if name in _NAMED_GRADIENTS:
         return _NAMED_GRADIENTS[name]
-    spec = _TABLE.get(name)
+    spec = find(name)
     if spec is None or spec.gradient is None:
         raise LookupError(f"No gradient defined for operation type '{name}' (use tf.RegisterGradient).")
     return spec.gradient

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorfleet.ops.common import is_numpy
+from tensorfleet.kernels.arrays import is_numpy
 
 _loops: Any = getattr(np.linalg, "_umath_linalg", None)
 _NEEDED = ("inv", "solve", "cholesky_lo", "eigh_lo", "eigvalsh_lo", "svd", "svd_f", "svd_s")

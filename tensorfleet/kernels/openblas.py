@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.openblas_library import libraries
 from tensorfleet.kernels.parallel_for import core_count, in_parts
-from tensorfleet.ops.common import is_numpy
 
 # Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several threads are worth their trouble.
 _FEWEST, _MOST = 1 << 18, 1 << 25

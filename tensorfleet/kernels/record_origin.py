@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.files import whole_file
 from tensorfleet.base.formats.record_sources import Lines, Pieces
 from tensorfleet.base.formats.records import RecordReader
 from tensorfleet.graph.operation import Operation
-from tensorfleet.ops.input.files import whole_file
 
 _WHICH = re.compile(r"(?:in record|Index:|\(record) (\d+)")
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.kernels.arrays import all_within
 from tensorfleet.kernels.parallel_for import in_parts
-from tensorfleet.ops.common import all_within
 
 #: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
 FUSED: dict[str, Callable] = {}

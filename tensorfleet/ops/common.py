@@ -90,26 +90,6 @@ def require(ok: bool, message: str) -> None:
         raise errors.invalid(message)
 
 
-def is_numpy(xp: Any) -> bool:
-    """Whether a kernel runs in its numpy life."""
-    return xp is np
-
-
-def all_within(xp: Any, places: Any, count: int) -> Any:
-    """Whether all of some whole numbers are in [0, count)."""
-    if is_numpy(xp):
-        if not places.size:
-            return True
-        # As unsigned numbers the negative ones are huge, so one comparison finds both kinds.
-        unsigned = _UNSIGNED.get(places.dtype)
-        if unsigned is not None:
-            return bool(np.maximum.reduce(places.view(unsigned), None) < count)
-    return xp.all((places >= 0) & (places < count))
-
-
-_UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
-
 def first_bad(ok: Any, values: Any) -> tuple[str, Any]:
     """Where, as "[i,j]", and what the first element is for which `ok` is false. For error messages."""
     ok, values = np.asarray(ok), np.asarray(values)

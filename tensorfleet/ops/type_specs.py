@@ -9,12 +9,12 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
-from tensorfleet.base.naming import export, find, publish
+from tensorfleet.base.naming import export, publish
 from tensorfleet.base.nest import flatten, pack_sequence_as
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
@@ -356,8 +356,7 @@ class IndexedSlicesSpec(TypeSpec):
     def _from_components(self, components: Any) -> Any:
         if not _is_numpy(components):
             return IndexedSlices(*components)
-        made = find("python.framework.ops.IndexedSlicesValue")
-        return made(*components, *[None] * (3 - len(components)))
+        return IndexedSlicesValue(*components, *[None] * (3 - len(components)))
 
 
 @export("TensorArraySpec")

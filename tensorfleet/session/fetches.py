@@ -7,12 +7,12 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.kernels.aligned_memory import copied
@@ -24,14 +24,6 @@ from tensorfleet.session.feeds import COMPOSITES
 from tensorfleet.session.handles import described, is_handle
 
 _HANDLE = "GetSessionHandle"
-
-
-class IndexedSlicesValue(NamedTuple):
-    """The numpy form of an `IndexedSlices`."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any
 
 
 # How the values of a composite fetch are put together again.

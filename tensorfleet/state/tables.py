@@ -12,10 +12,10 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
+from tensorfleet.kernels.arrays import zeros_of
 from tensorfleet.kernels.hashing import murmur64
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.string_index import StringIndex
-from tensorfleet.ops.array.basic import zeros_of
 
 
 def invalid(message: str) -> Exception:

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base import packages
 from tensorfleet_legacy.compat.python2 import PARTS, parse
 
 _OLD_METHODS = {
@@ -359,10 +360,9 @@ class ScriptFinder(MetaPathFinder):
 @functools.cache
 def _libraries() -> tuple[str, ...]:
     """Where modules are that are no script's. Not asked of `sysconfig`, which imports while it is asked."""
-    ours = str(Path(__file__).parent.parent)
     standard = os.path.dirname(os.__file__)
     compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, os.path.basename(standard))
-    return tuple(os.path.join(path, "") for path in (ours, standard, compiled))
+    return (*packages.FOLDERS, *(os.path.join(path, "") for path in (standard, compiled)))
 
 
 def _is_own(file: str) -> bool:

@@ -9,32 +9,32 @@ from typing import Any
 from tensorfleet.base.naming import publish_finder, publish_lazily
 
 _MODULES = {
-    "base": (
+    "distribution": (
         "Distribution",
         "FULLY_REPARAMETERIZED",
         "NOT_REPARAMETERIZED",
         "ReparameterizationType",
     ),
-    "divergence": ("RegisterKL", "kl_divergence"),
-    "discrete": ("Bernoulli", "Categorical", "Multinomial"),
-    "continuous": ("Laplace", "Normal", "StudentT"),
-    "bounded": ("Exponential", "Uniform"),
-    "gammas": ("Beta", "Dirichlet", "DirichletMultinomial", "Gamma"),
+    "kullback_leibler": ("RegisterKL", "kl_divergence"),
+    "categorical": ("Bernoulli", "Categorical", "Multinomial"),
+    "normal": ("Laplace", "Normal", "StudentT"),
+    "uniform": ("Exponential", "Uniform"),
+    "gamma": ("Beta", "Dirichlet", "DirichletMultinomial", "Gamma"),
 }
 _CONTRIB = {
-    "discrete": ("Poisson", "OneHotCategorical"),
-    "continuous": (
+    "categorical": ("Poisson", "OneHotCategorical"),
+    "normal": (
         "LogNormal",
         "Logistic",
         "LaplaceWithSoftplusScale",
         "NormalWithSoftplusScale",
         "StudentTWithAbsDfSoftplusScale",
     ),
-    "bounded": ("ExponentialWithSoftplusRate",),
-    "gammas": ("BetaWithSoftplusConcentration", "GammaWithSoftplusConcentrationRate"),
-    "counts": ("Binomial", "Geometric", "NegativeBinomial"),
-    "vectors": ("Independent", "Mixture", "Deterministic", "VectorDeterministic"),
-    "normals": (
+    "uniform": ("ExponentialWithSoftplusRate",),
+    "gamma": ("BetaWithSoftplusConcentration", "GammaWithSoftplusConcentrationRate"),
+    "binomial": ("Binomial", "Geometric", "NegativeBinomial"),
+    "mixture": ("Independent", "Mixture", "Deterministic", "VectorDeterministic"),
+    "mvn_linear_operator": (
         "MultivariateNormalDiag",
         "MultivariateNormalDiagPlusLowRank",
         "MultivariateNormalDiagWithSoftplusScale",
@@ -43,15 +43,19 @@ _CONTRIB = {
         "VectorExponentialDiag",
         "VectorLaplaceDiag",
     ),
-    "transformed": (
+    "transformed_distribution": (
         "ConditionalDistribution",
         "ConditionalTransformedDistribution",
         "QuantizedDistribution",
         "TransformedDistribution",
     ),
-    "relaxed": ("ExpRelaxedOneHotCategorical", "RelaxedBernoulli", "RelaxedOneHotCategorical"),
-    "mixtures": ("Autoregressive", "BatchReshape", "MixtureSameFamily"),
-    "heavy": (
+    "relaxed_onehot_categorical": (
+        "ExpRelaxedOneHotCategorical",
+        "RelaxedBernoulli",
+        "RelaxedOneHotCategorical",
+    ),
+    "mixture_same_family": ("Autoregressive", "BatchReshape", "MixtureSameFamily"),
+    "inverse_gamma": (
         "Cauchy",
         "Chi2",
         "Chi2WithAbsDf",
@@ -70,22 +74,22 @@ _CONTRIB = {
         "softplus_inverse",
         "tridiag",
     ),
-    "moving": (
+    "moving_stats": (
         "SeedStream",
         "assign_log_moving_mean_exp",
         "assign_moving_mean_variance",
         "auto_correlation",
         "moving_mean_variance",
     ),
-    "statistics": (
+    "sample_stats": (
         "normal_conjugates_known_scale_posterior",
         "normal_conjugates_known_scale_predictive",
         "percentile",
     ),
 }
 _BIJECTORS = {
-    "bijector": ("Bijector", "Chain", "ConditionalBijector", "Identity", "Inline", "Invert"),
-    "bijectors_scalar": (
+    "bijector_impl": ("Bijector", "Chain", "ConditionalBijector", "Identity", "Inline", "Invert"),
+    "bijectors.affine_scalar": (
         "AbsoluteValue",
         "AffineScalar",
         "Exp",
@@ -100,8 +104,8 @@ _BIJECTORS = {
         "Square",
         "Weibull",
     ),
-    "bijectors_affine": ("Affine", "AffineLinearOperator"),
-    "bijectors_vector": (
+    "bijectors.affine": ("Affine", "AffineLinearOperator"),
+    "bijectors.fill_triangular": (
         "CholeskyOuterProduct",
         "FillTriangular",
         "MatrixInverseTriL",
@@ -111,7 +115,7 @@ _BIJECTORS = {
         "SoftmaxCentered",
         "TransformDiagonal",
     ),
-    "flows": (
+    "bijectors.masked_autoregressive": (
         "BatchNormalization",
         "MaskedAutoregressiveFlow",
         "RealNVP",
@@ -137,25 +141,30 @@ _publish(_MODULES, "contrib.distributions", "distributions")
 _publish(_CONTRIB, "contrib.distributions")
 _publish(_BIJECTORS, "contrib.distributions.bijectors")
 _publish(
-    {"normals": ("MultivariateNormalLinearOperator",)},
+    {"mvn_linear_operator": ("MultivariateNormalLinearOperator",)},
     "contrib.distributions",
     "contrib.distributions.python.ops.mvn_linear_operator",
 )
 _publish(
-    {"bijector": ("Bijector",)}, "python.ops.distributions.bijector_impl", "python.ops.distributions.bijector"
+    {"bijector_impl": ("Bijector",)},
+    "python.ops.distributions.bijector_impl",
+    "python.ops.distributions.bijector",
 )
-_publish({"bijector": ("Identity",)}, "python.ops.distributions.identity_bijector")
-_publish({"transformed": ("TransformedDistribution",)}, "python.ops.distributions.transformed_distribution")
+_publish({"bijector_impl": ("Identity",)}, "python.ops.distributions.identity_bijector")
+_publish(
+    {"transformed_distribution": ("TransformedDistribution",)},
+    "python.ops.distributions.transformed_distribution",
+)
 
 
 _WITH_SOFTPLUS = {
-    "bounded": {"exponential": "ExponentialWithSoftplusRate"},
-    "continuous": {
+    "uniform": {"exponential": "ExponentialWithSoftplusRate"},
+    "normal": {
         "laplace": "LaplaceWithSoftplusScale",
         "normal": "NormalWithSoftplusScale",
         "student_t": "StudentTWithAbsDfSoftplusScale",
     },
-    "gammas": {"beta": "BetaWithSoftplusConcentration", "gamma": "GammaWithSoftplusConcentrationRate"},
+    "gamma": {"beta": "BetaWithSoftplusConcentration", "gamma": "GammaWithSoftplusConcentrationRate"},
 }
 
 
@@ -164,7 +173,7 @@ def _from_util(name: str) -> Any:
 
 
 _publish(
-    {"divergence": ("cross_entropy", "_registered_kl", "_DIVERGENCES")},
+    {"kullback_leibler": ("cross_entropy", "_registered_kl", "_DIVERGENCES")},
     "python.ops.distributions.kullback_leibler",
 )
 for _module, _inner in _WITH_SOFTPLUS.items():

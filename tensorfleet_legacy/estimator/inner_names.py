@@ -33,23 +33,26 @@ _LEARN_MODULES = {
 }
 # Single names: the module here that has them, and what they are called in it.
 _NAMES = {
-    "canned.metric_keys.MetricKeys": ("keys", "MetricKeys"),
-    "canned.prediction_keys.PredictionKeys": ("keys", "PredictionKeys"),
-    "estimator.EstimatorV2": ("estimator", "Estimator"),  # below the other in 1.15, with the same methods
-    "early_stopping.read_eval_metrics": ("early_stopping", "evaluations"),
-    "exporter._SavedModelExporter": ("exporters", "_SavedModelExporter"),
-    "exporter._loss_smaller": ("exporters", "_loss_smaller"),
-    "exporter._verify_compare_fn_args": ("exporters", "_check_comparison"),
-    "model_fn.LOSS_METRIC_KEY": ("public_head", "LOSS"),
-    "model_fn.AVERAGE_LOSS_METRIC_KEY": ("public_head", "LOSS_MEAN"),
-    "canned.dnn.dnn_logit_fn_builder": ("models", "dnn_logit_fn_builder"),
-    "canned.linear.linear_logit_fn_builder": ("models", "linear_logit_fn_builder"),
-    "export.export_output.TrainOutput": ("outputs", "TrainOutput"),
-    "export.export_output.EvalOutput": ("outputs", "EvalOutput"),
-    "export.export_output._SupervisedOutput": ("outputs", "SupervisedOutput"),
-    "export.export.SupervisedInputReceiver": ("receivers", "SupervisedInputReceiver"),
+    "canned.metric_keys.MetricKeys": ("estimator.canned.metric_keys", "MetricKeys"),
+    "canned.prediction_keys.PredictionKeys": ("estimator.canned.metric_keys", "PredictionKeys"),
+    "estimator.EstimatorV2": (
+        "estimator.estimator",
+        "Estimator",
+    ),  # below the other in 1.15, with the same methods
+    "early_stopping.read_eval_metrics": ("estimator.early_stopping", "evaluations"),
+    "exporter._SavedModelExporter": ("estimator.exporter", "_SavedModelExporter"),
+    "exporter._loss_smaller": ("estimator.exporter", "_loss_smaller"),
+    "exporter._verify_compare_fn_args": ("estimator.exporter", "_check_comparison"),
+    "model_fn.LOSS_METRIC_KEY": ("estimator.head.base_head", "LOSS"),
+    "model_fn.AVERAGE_LOSS_METRIC_KEY": ("estimator.head.base_head", "LOSS_MEAN"),
+    "canned.dnn.dnn_logit_fn_builder": ("estimator.canned.dnn", "dnn_logit_fn_builder"),
+    "canned.linear.linear_logit_fn_builder": ("estimator.canned.dnn", "linear_logit_fn_builder"),
+    "export.export_output.TrainOutput": ("estimator.export_output", "TrainOutput"),
+    "export.export_output.EvalOutput": ("estimator.export_output", "EvalOutput"),
+    "export.export_output._SupervisedOutput": ("estimator.export_output", "SupervisedOutput"),
+    "export.export.SupervisedInputReceiver": ("estimator.export", "SupervisedInputReceiver"),
     "export.export.build_raw_supervised_input_receiver_fn": (
-        "receivers",
+        "estimator.export",
         "build_raw_supervised_input_receiver_fn",
     ),
 }
@@ -60,7 +63,7 @@ _KEEPING = """
 
 
 def _found(module: str, name: str, full: str) -> Any:
-    return getattr(importlib.import_module(f"tensorfleet_legacy.estimator.{module}"), name)
+    return getattr(importlib.import_module(f"tensorfleet_legacy.{module}"), name)
 
 
 for _place, _table in ((_ESTIMATOR, _MODULES), (_LEARN, _LEARN_MODULES)):
@@ -75,10 +78,13 @@ for _name in [
     "setup_processor_data_feeder",
     "setup_train_data_feeder",
 ]:
-    publish_lazily(functools.partial(_found, "learn_feeder", _name), f"{_LEARN}.learn_io.data_feeder.{_name}")
+    publish_lazily(
+        functools.partial(_found, "contrib.learn.data_feeder", _name),
+        f"{_LEARN}.learn_io.data_feeder.{_name}",
+    )
 # Names with an underscore from before the heads were public.
 for _name in ["regression", "poisson_regression", "multi_class", "binary_svm", "multi_label", "multi"]:
-    _home = ("learn_multi_heads", f"{_name}_head")
+    _home = ("contrib.learn.head_functions", f"{_name}_head")
     publish_lazily(functools.partial(_found, *_home), f"{_LEARN}.estimators.head._{_name}_head")
 for _full, _home in _NAMES.items():
     publish_lazily(functools.partial(_found, *_home), f"{_ESTIMATOR}.{_full}")
@@ -89,4 +95,4 @@ for _name in ("Path", *_KEEPING.split()):
         f"contrib.session_bundle.gc.{_name}",
         f"{_ESTIMATOR}.gc.{_called}",
     )
-    publish_lazily(functools.partial(_found, "keeping", _name), *_places)
+    publish_lazily(functools.partial(_found, "estimator.gc", _name), *_places)

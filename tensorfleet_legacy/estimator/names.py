@@ -8,41 +8,41 @@ from typing import Any
 from tensorfleet.base.naming import homes, publish_lazily
 
 _MODULES = {
-    "run_config": "RunConfig",
-    "spec": "ModeKeys EstimatorSpec",
-    "estimator": "Estimator",
-    "warm_starting": "WarmStartSettings",
-    "training": "TrainSpec EvalSpec train_and_evaluate",
-    "canned": """
+    "estimator.run_config": "RunConfig",
+    "estimator.model_fn": "ModeKeys EstimatorSpec",
+    "estimator.estimator": "Estimator",
+    "estimator.estimator_warm_start": "WarmStartSettings",
+    "estimator.training": "TrainSpec EvalSpec train_and_evaluate",
+    "estimator.canned.dnn_linear_combined": """
         DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
         DNNLinearCombinedRegressor BaselineClassifier BaselineRegressor DNNEstimator LinearEstimator
         DNNLinearCombinedEstimator BaselineEstimator classifier_parse_example_spec
         regressor_parse_example_spec
     """,
-    "public_head": "Head",
-    "class_heads": "BinaryClassHead MultiClassHead MultiLabelHead",
-    "number_heads": "RegressionHead PoissonRegressionHead LogisticRegressionHead",
-    "multi_head": "MultiHead",
-    "kmeans": "experimental.KMeans",
-    "sdca": "experimental.LinearSDCA",
-    "early_stopping": """
+    "estimator.head.base_head": "Head",
+    "estimator.head.multi_class_head": "BinaryClassHead MultiClassHead MultiLabelHead",
+    "estimator.head.regression_head": "RegressionHead PoissonRegressionHead LogisticRegressionHead",
+    "estimator.head.multi_head": "MultiHead",
+    "estimator.canned.kmeans": "experimental.KMeans",
+    "estimator.canned.linear_sdca": "experimental.LinearSDCA",
+    "estimator.early_stopping": """
         experimental.make_early_stopping_hook experimental.stop_if_higher_hook experimental.stop_if_lower_hook
         experimental.stop_if_no_increase_hook experimental.stop_if_no_decrease_hook
         experimental.make_stop_at_checkpoint_step_hook
     """,
-    "models": """
+    "estimator.canned.dnn": """
         experimental.dnn_logit_fn_builder experimental.linear_logit_fn_builder experimental.call_logit_fn
     """,
-    "extending": "add_metrics",
-    "in_memory": "experimental.InMemoryEvaluatorHook",
-    "input_functions": "inputs.numpy_input_fn inputs.pandas_input_fn",
-    "exporters": "Exporter FinalExporter LatestExporter BestExporter",
-    "outputs": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",
-    "receivers": """
+    "estimator.extenders": "add_metrics",
+    "estimator.hooks": "experimental.InMemoryEvaluatorHook",
+    "estimator.numpy_io": "inputs.numpy_input_fn inputs.pandas_input_fn",
+    "estimator.exporter": "Exporter FinalExporter LatestExporter BestExporter",
+    "estimator.export_output": "export.ExportOutput export.ClassificationOutput export.RegressionOutput export.PredictOutput",
+    "estimator.export": """
         export.ServingInputReceiver export.TensorServingInputReceiver export.build_parsing_serving_input_receiver_fn
         export.build_raw_serving_input_receiver_fn experimental.build_raw_supervised_input_receiver_fn
     """,
-    "without_tpus": "tpu.RunConfig tpu.TPUConfig tpu.InputPipelineConfig tpu.TPUEstimator tpu.TPUEstimatorSpec",
+    "estimator.tpu_estimator": "tpu.RunConfig tpu.TPUConfig tpu.InputPipelineConfig tpu.TPUEstimator tpu.TPUEstimatorSpec",
 }
 # Heads of `tf.contrib.estimator`.
 _CONTRIB_HEADS = """
@@ -57,53 +57,53 @@ _TPU = {
 }
 # Names of `tf.contrib.learn`, and the modules of it that have them too.
 _LEARN_MODULES = {
-    "learn_config": "RunConfig ModeKeys TaskType",
-    "learn_model": """
+    "contrib.learn.run_config": "RunConfig ModeKeys TaskType",
+    "contrib.learn.model_fn": """
         ModelFnOps MetricSpec PredictionKey ProblemType InputFnOps build_parsing_serving_input_fn
         utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn
     """,
-    "learn_estimator": """
+    "contrib.learn.estimator": """
         Estimator DNNClassifier DNNRegressor LinearClassifier LinearRegressor DNNLinearCombinedClassifier
         DNNLinearCombinedRegressor
     """,
-    "learn_heads": "Head",
-    "learn_headed": "DNNEstimator DNNLinearCombinedEstimator LinearEstimator LogisticRegressor SVM",
-    "learn_head_metrics": "MetricKey",
-    "learn_multi_heads": """
+    "contrib.learn.head": "Head",
+    "contrib.learn.dnn_linear_combined": "DNNEstimator DNNLinearCombinedEstimator LinearEstimator LogisticRegressor SVM",
+    "contrib.learn.metric_key": "MetricKey",
+    "contrib.learn.head_functions": """
         multi_class_head multi_label_head binary_svm_head regression_head poisson_regression_head multi_head
         loss_only_head no_op_train_fn
     """,
-    "learn_actions": """
+    "contrib.learn.graph_actions": """
         train evaluate infer run_feeds run_n graph_actions.train graph_actions.evaluate graph_actions.infer
         graph_actions.run_feeds graph_actions.run_feeds_iter graph_actions.run_n graph_actions.get_summary_writer
         graph_actions.clear_summary_writers graph_actions._run_with_monitors
     """,
-    "learn_compat": """
+    "contrib.learn.estimator_sklearn": """
         SKCompat Trainable Evaluable NotFittedError infer_real_valued_columns_from_input_fn
     """,
-    "learn_feeder": """
+    "contrib.learn.data_feeder": """
         extract_pandas_data extract_pandas_labels extract_pandas_matrix io.extract_pandas_data io.extract_pandas_labels
         io.extract_pandas_matrix
     """,
-    "learn_experiment": """
+    "contrib.learn.experiment": """
         Experiment ExportStrategy make_export_strategy learn_runner.run utils.make_export_strategy
         utils.saved_model_export_utils.make_export_strategy
     """,
-    "learn_monitors": """
+    "contrib.learn.monitors": """
         monitors.BaseMonitor monitors.EveryN monitors.StopAtStep monitors.PrintTensor monitors.NanLoss
         NanLossDuringTrainingError monitors.NanLossDuringTrainingError monitors.ValidationMonitor monitors.RunHookAdapterForMonitors
         monitors.replace_monitors_with_hooks
     """,
-    "more_monitors": """
+    "contrib.learn.monitors_saving": """
         monitors.CaptureVariable monitors.CheckpointSaver monitors.GraphDump monitors.LoggingTrainable
         monitors.StepCounter monitors.SummarySaver monitors.get_default_monitors
     """,
-    "learn_models": """
+    "contrib.learn.models": """
         models.logistic_regression models.logistic_regression_zero_init models.linear_regression
         models.linear_regression_zero_init
     """,
-    "generated_inputs": "io.generator_input_fn",
-    "learn_data": """
+    "contrib.learn.generator_io": "io.generator_input_fn",
+    "contrib.learn.text": """
         read_batch_features io.read_batch_features io.numpy_input_fn io.pandas_input_fn infer_real_valued_columns_from_input
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
         preprocessing.ByteProcessor
@@ -115,17 +115,17 @@ _INSIDE = {
     "estimators.run_config": "RunConfig TaskType",
     "estimators.model_fn": "ModelFnOps ModeKeys",
     "estimators.estimator": "Estimator",
-    "estimators.head": f"Head {_LEARN_MODULES['learn_multi_heads']}",
+    "estimators.head": f"Head {_LEARN_MODULES['contrib.learn.head_functions']}",
     "estimators.metric_key": "MetricKey",
     "estimators.logistic_regressor": "LogisticRegressor",
     "estimators.svm": "SVM",
     "estimators._sklearn": "NotFittedError",
     "evaluable": "Evaluable",
     "trainable": "Trainable",
-    "graph_actions": " ".join(n for n in _LEARN_MODULES["learn_actions"].split() if "." in n),
+    "graph_actions": " ".join(n for n in _LEARN_MODULES["contrib.learn.graph_actions"].split() if "." in n),
     "experiment": "Experiment",
     "metric_spec": "MetricSpec",
-    "monitors": _LEARN_MODULES["learn_monitors"] + _LEARN_MODULES["more_monitors"],
+    "monitors": _LEARN_MODULES["contrib.learn.monitors"] + _LEARN_MODULES["contrib.learn.monitors_saving"],
     "preprocessing": """
         preprocessing.VocabularyProcessor preprocessing.CategoricalVocabulary preprocessing.tokenizer
         preprocessing.ByteProcessor
@@ -144,7 +144,7 @@ _HOME = homes((name, module) for module, names in _MODULES.items() for name in n
 
 
 def _find(full: str) -> Any:
-    module = importlib.import_module(f"tensorfleet_legacy.estimator.{_HOME[full.removeprefix('estimator.')]}")
+    module = importlib.import_module(f"tensorfleet_legacy.{_HOME[full.removeprefix('estimator.')]}")
     return getattr(module, full.rpartition(".")[2])
 
 
@@ -166,7 +166,7 @@ def _find_learn(full: str) -> Any:
     last = name.rpartition(".")[2]
     if name.startswith("python."):
         name = next(n for n in _LEARN if n.rpartition(".")[2] == last)
-    return getattr(importlib.import_module(f"tensorfleet_legacy.estimator.{_LEARN[name]}"), last)
+    return getattr(importlib.import_module(f"tensorfleet_legacy.{_LEARN[name]}"), last)
 
 
 def _find_tpu(full: str) -> Any:

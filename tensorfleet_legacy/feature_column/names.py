@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.base.naming import publish_lazily
 
 _MODULES = {
-    "making": (
+    "feature_column.feature_column": (
         "bucketized_column",
         "categorical_column_with_hash_bucket",
         "categorical_column_with_identity",
@@ -21,15 +21,15 @@ _MODULES = {
         "shared_embedding_columns",
         "weighted_categorical_column",
     ),
-    "sequences": (
+    "feature_column.sequence_feature_column": (
         "sequence_categorical_column_with_hash_bucket",
         "sequence_categorical_column_with_identity",
         "sequence_categorical_column_with_vocabulary_file",
         "sequence_categorical_column_with_vocabulary_list",
         "sequence_numeric_column",
     ),
-    "using": ("input_layer", "linear_model", "make_parse_example_spec"),
-    "old_columns": (
+    "feature_column.feature_column_inputs": ("input_layer", "linear_model", "make_parse_example_spec"),
+    "contrib.layers.feature_column": (
         "real_valued_column",
         "sparse_column_with_hash_bucket",
         "sparse_column_with_integerized_feature",
@@ -39,7 +39,7 @@ _MODULES = {
         "weighted_sparse_column",
         "SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY",
     ),
-    "old_uses": (
+    "contrib.layers.feature_column_ops": (
         "check_feature_columns",
         "create_feature_spec_for_parsing",
         "infer_real_valued_columns",
@@ -63,7 +63,7 @@ _OLD = {
 
 
 def _load(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(f"tensorfleet_legacy.feature_column.{module}"), name)
+    return getattr(importlib.import_module(f"tensorfleet_legacy.{module}"), name)
 
 
 def _column(full: str) -> Any:
@@ -72,18 +72,21 @@ def _column(full: str) -> Any:
 
 
 def _old_column(full: str) -> Any:
-    return _load("old_columns", _OLD[full.rpartition(".")[2]])
+    return _load("contrib.layers.feature_column", _OLD[full.rpartition(".")[2]])
 
 
 def _sequence_input_layer(full: str) -> Any:
-    return _load("sequences", "sequence_input_layer")
+    return _load("feature_column.sequence_feature_column", "sequence_input_layer")
 
 
 for _module, _names in _MODULES.items():
-    _place = "contrib.layers" if _module.startswith("old_") else "feature_column"
+    _place = "contrib.layers" if _module.startswith("contrib.") else "feature_column"
     publish_lazily(_column, *(f"{_place}.{name}" for name in _names))
 publish_lazily(_old_column, *(f"contrib.layers.{name}" for name in _OLD))
-publish_lazily(_column, *(f"contrib.feature_column.{name}" for name in _MODULES["sequences"]))
+publish_lazily(
+    _column,
+    *(f"contrib.feature_column.{name}" for name in _MODULES["feature_column.sequence_feature_column"]),
+)
 publish_lazily(_sequence_input_layer, "contrib.feature_column.sequence_input_layer")
 # Classes of columns inside of `tf.contrib.layers`.
 _CLASSES = """
@@ -93,7 +96,7 @@ _CLASSES = """
 
 
 def _old_class(full: str) -> Any:
-    return _load("old_columns", "CLASSES")[full.rpartition(".")[2]]
+    return _load("contrib.layers.feature_column", "CLASSES")[full.rpartition(".")[2]]
 
 
 for _place in ("contrib.layers.feature_column", "contrib.layers.python.layers.feature_column"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
-import sys
 
 import numpy as np
 
@@ -22,14 +21,14 @@ from tensorfleet.api.variables.partitioned import PartitionedVariable, Partition
 from tensorfleet.api.variables.scope import _ReuseMode
 from tensorfleet.api.variables.template import Template
 from tensorfleet.api.variables.variable import RefVariable, ResourceVariable
-from tensorfleet.base import dtypes, logging
+from tensorfleet.base import dtypes
 from tensorfleet.base.devices import DeviceSpec, canonical_name, merge_device
 from tensorfleet.base.naming import find, publish, publish_lazily
 from tensorfleet.base.shapes import TensorShape, as_dimension, as_shape
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
-from tensorfleet.graph.indexed_slices import CompositeTensor
+from tensorfleet.graph.indexed_slices import CompositeTensor, IndexedSlicesValue
 from tensorfleet.graph.meta_graph import from_proto_function, register_proto_function, to_proto_function
 from tensorfleet.graph.scopes import default_session
 from tensorfleet.graph.subgraph import _node_name
@@ -37,7 +36,6 @@ from tensorfleet.ops.array.indexing import slice_helper
 from tensorfleet.ops.state.queues import type_list
 from tensorfleet.ops.state.session_tensors import TensorHandle
 from tensorfleet.ops.type_specs import IndexedSlicesSpec
-from tensorfleet.session.fetches import IndexedSlicesValue
 
 # Inner names of what is public: "public name: inner names".
 _ALIASES = """
@@ -240,6 +238,3 @@ publish(register_proto_function, "python.framework.ops.register_proto_function")
 publish(to_proto_function, "python.framework.ops.get_to_proto_function")
 publish(from_proto_function, "python.framework.ops.get_from_proto_function")
 publish(type_list, "python.ops.data_flow_ops._as_type_list")
-# The module that this package logs with, so that a test which replaces a function in it sees what is logged.
-publish(logging, "python.platform.tf_logging")
-sys.modules["tensorfleet.python.platform.tf_logging"] = logging

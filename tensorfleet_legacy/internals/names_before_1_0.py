@@ -6,10 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api.variables.variable import RefVariable
 from tensorfleet.base import logging
 from tensorfleet.base.naming import find, publish
-from tensorfleet.graph.operation import Tensor
 
 # old name -> new name, with the old argument names where they differ.
 NAMES: dict[str, tuple[str, dict[str, str]]] = {
@@ -76,12 +74,3 @@ def _forward(old: str, new: str, keywords: dict[str, str]) -> Callable:
 
 for _old, (_new, _keywords) in NAMES.items():
     publish(_forward(_old, _new, _keywords), _old)
-
-
-def _ref(self: RefVariable) -> Tensor:
-    """What holds the variable's value, to be changed."""
-    _warn("Variable.ref", "Variable._ref")
-    return self._ref()
-
-
-RefVariable.ref = _ref  # type: ignore[attr-defined]

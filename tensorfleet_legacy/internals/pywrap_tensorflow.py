@@ -13,10 +13,6 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.control.cond import case_pairs, exclusive_check, with_forced_default
 
-# What the functions of the C library are given for a graph and a tensor: here these themselves.
-Graph._c_graph = property(lambda self: self)  # type: ignore[attr-defined]
-Tensor._as_tf_output = lambda self: self  # type: ignore[attr-defined]
-
 
 @export("python.pywrap_tensorflow.TF_TryEvaluateConstant_wrapper")
 def try_evaluate_constant(graph: Graph, output: Tensor) -> Any:

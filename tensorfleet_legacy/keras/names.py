@@ -8,12 +8,12 @@ from typing import Any
 from tensorfleet.base.naming import find, homes, publish_lazily, publish_module
 
 _LAYERS = {
-    "base": "Layer Input InputLayer",
-    "dense": """
+    "engine.base_layer": "Layer Input InputLayer",
+    "layers.core": """
         Activation Dense Dropout ELU Embedding Flatten GaussianDropout GaussianNoise LeakyReLU Masking Permute ReLU
         RepeatVector Reshape Softmax
     """,
-    "images": """
+    "layers.convolutional": """
         AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D AvgPool2D AvgPool3D BatchNormalization Conv1D
         Conv2D Conv2DTranspose Conv3D Conv3DTranspose Convolution1D Convolution2D Convolution2DTranspose Convolution3D
         Convolution3DTranspose GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalAvgPool1D
@@ -22,24 +22,24 @@ _LAYERS = {
         MaxPooling2D MaxPooling3D SeparableConv1D SeparableConv2D SeparableConvolution1D SeparableConvolution2D
         UpSampling2D
     """,
-    "shaping": """
+    "layers.convolutional_padding": """
         Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
     """,
-    "units": """
+    "layers.advanced_activations": """
         ActivityRegularization AlphaDropout PReLU SpatialDropout1D SpatialDropout2D SpatialDropout3D ThresholdedReLU
     """,
-    "columns": "DenseFeatures",
-    "convolving": "ConvLSTM2D",
-    "lambdas": "Lambda",
-    "local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
-    "joining": """
+    "layers.dense_features": "DenseFeatures",
+    "layers.convolutional_recurrent": "ConvLSTM2D",
+    "layers.core_lambda": "Lambda",
+    "layers.local": "DepthwiseConv2D LocallyConnected1D LocallyConnected2D",
+    "layers.merge": """
         Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum minimum
         multiply subtract
     """,
-    "attention": "AdditiveAttention Attention",
-    "recurrent": "CuDNNGRU CuDNNLSTM GRU LSTM RNN SimpleRNN",
-    "wrapping": "Bidirectional TimeDistributed Wrapper",
-    "cells": "AbstractRNNCell GRUCell LSTMCell SimpleRNNCell StackedRNNCells",
+    "layers.dense_attention": "AdditiveAttention Attention",
+    "layers.recurrent": "CuDNNGRU CuDNNLSTM GRU LSTM RNN SimpleRNN",
+    "layers.wrappers": "Bidirectional TimeDistributed Wrapper",
+    "layers.recurrent_cells": "AbstractRNNCell GRUCell LSTMCell SimpleRNNCell StackedRNNCells",
 }
 _LOSSES = {
     "binary_crossentropy": "",
@@ -74,8 +74,8 @@ _COUNTS = """
     TrueNegatives TruePositives
 """
 _CALLBACKS = {
-    "callback": "BaseLogger Callback CallbackList History ProgbarLogger",
-    "callbacks_acting": """
+    "callbacks": "BaseLogger Callback CallbackList History ProgbarLogger",
+    "callbacks_control": """
         EarlyStopping LambdaCallback LearningRateScheduler ReduceLROnPlateau TerminateOnNaN
     """,
     "callbacks_writing": "CSVLogger ModelCheckpoint RemoteMonitor TensorBoard",
@@ -129,132 +129,144 @@ for _file, _names in _LAYERS.items():
 for _name, _short in _LOSSES.items():
     for _public in (_name, *_short.split()):
         for _module in ("losses", "metrics"):
-            _TABLE[f"keras.{_module}.{_public}"] = ("penalties", _name)
-_add("losses", "penalties", _LOSS_CLASSES + " cosine_similarity deserialize get serialize")
-_add("losses", "penalties", "cosine_similarity", "cosine")
-_add("losses", "penalties", "cosine_similarity", "cosine_proximity")
-_add("metrics", "measures", _METRICS)
-_add("metrics", "counting", _COUNTS)
-_add("metrics", "measures", "cosine_proximity", "cosine")
-_add("optimizers", "optimizing", _OPTIMIZERS)
-_add("optimizers", "optimizer", "Optimizer")
-_add("optimizers.schedules", "schedules", _SCHEDULES)
+            _TABLE[f"keras.{_module}.{_public}"] = ("losses", _name)
+_add("losses", "losses", _LOSS_CLASSES + " cosine_similarity deserialize get serialize")
+_add("losses", "losses", "cosine_similarity", "cosine")
+_add("losses", "losses", "cosine_similarity", "cosine_proximity")
+_add("metrics", "metrics", _METRICS)
+_add("metrics", "metrics_confusion", _COUNTS)
+_add("metrics", "metrics", "cosine_proximity", "cosine")
+_add("optimizers", "optimizers", _OPTIMIZERS)
+_add("optimizers", "optimizer_v2.optimizer_v2", "Optimizer")
+_add("optimizers.schedules", "optimizer_v2.learning_rate_schedule", _SCHEDULES)
 for _file, _names in _CALLBACKS.items():
     _add("callbacks", _file, _names)
-_add("metrics", "penalties", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
-_add("backend", "state", _STATE)
-_add("backend", "arithmetic", _ARITHMETIC)
-_add("", "base", "Input")
-_add("", "state", "VERSION", "__version__")
-_add("", "containers", "Model Sequential")
-_add("models", "containers", "Model Sequential")
-_add("models", "configuring", "clone_model model_from_config model_from_json model_from_yaml")
-_add("models", "hdf5", "load_model save_model")
-_add("estimator", "estimating", "model_to_estimator")
-_add("layers", "configuring", "layer_from", "deserialize")
-_add("layers", "configuring", "serialize_layer", "serialize")
-_add("preprocessing.sequence", "sequences", "TimeseriesGenerator make_sampling_table pad_sequences skipgrams")
+_add("metrics", "losses", "binary_accuracy categorical_accuracy sparse_categorical_accuracy")
+_add("backend", "backend", _STATE)
+_add("backend", "backend_arithmetic", _ARITHMETIC)
+_add("", "engine.base_layer", "Input")
+_add("", "backend", "VERSION", "__version__")
+_add("", "engine.network", "Model Sequential")
+_add("models", "engine.network", "Model Sequential")
+_add("models", "saving.model_config", "clone_model model_from_config model_from_json model_from_yaml")
+_add("models", "saving.hdf5_format", "load_model save_model")
+_add("estimator", "estimator", "model_to_estimator")
+_add("layers", "saving.model_config", "layer_from", "deserialize")
+_add("layers", "saving.model_config", "serialize_layer", "serialize")
+_add(
+    "preprocessing.sequence",
+    "preprocessing.sequence",
+    "TimeseriesGenerator make_sampling_table pad_sequences skipgrams",
+)
 _add(
     "preprocessing.text",
-    "texts",
+    "preprocessing.text",
     "Tokenizer hashing_trick one_hot text_to_word_sequence tokenizer_from_json",
 )
-_add("preprocessing.image", "pictures", "ImageDataGenerator")
-_add("preprocessing.image", "picture_batches", "DirectoryIterator Iterator NumpyArrayIterator")
-_add("preprocessing.image", "picture_arrays", _PICTURES)
-_add("datasets.fashion_mnist", "stored", "fashion_mnist", "load_data")
+_add("preprocessing.image", "preprocessing.image", "ImageDataGenerator")
+_add("preprocessing.image", "preprocessing.image_iterators", "DirectoryIterator Iterator NumpyArrayIterator")
+_add("preprocessing.image", "preprocessing.image_arrays", _PICTURES)
+_add("datasets.fashion_mnist", "datasets.imdb", "fashion_mnist", "load_data")
 for _name in ("boston_housing", "cifar10", "cifar100", "imdb", "reuters"):
-    _add(f"datasets.{_name}", "stored", _name, "load_data")
+    _add(f"datasets.{_name}", "datasets.imdb", _name, "load_data")
 for _name in ("imdb", "reuters"):
-    _add(f"datasets.{_name}", "stored", f"{_name}_word_index", "get_word_index")
-_add("backend", "calling", "function")
-_add("backend", "computing", _COMPUTING)
-_add("backend", "computing_more", _COMPUTING_MORE)
-_add("backend", "getting", "elu hard_sigmoid relu")
-_add("backend", "stepping", "rnn")
-_add("backend", "local", "local_conv1d local_conv2d")
-_add("experimental", "cells", "PeepholeLSTMCell")
-_add("utils", "helpers", "normalize to_categorical")
-_add("utils", "feeding", "Sequence")
-_add("utils", "replicas", "multi_gpu_model")
-_add("utils", "fetching", "get_file")
-_add("utils", "enqueuing", "GeneratorEnqueuer OrderedEnqueuer SequenceEnqueuer")
-_add("utils", "matrices", "HDF5Matrix")
-_add("utils", "drawing", "model_to_dot plot_model")
-_add("utils", "structure", "convert_all_kernels_in_model get_source_inputs")
-_add("wrappers.scikit_learn", "scikit_learn", "KerasClassifier KerasRegressor")
-_add("experimental", "enqueuing", "terminate_keras_multiprocessing_pools")
-_add("experimental", "served", "export_saved_model load_from_saved_model")
-_add("experimental", "schedules", "CosineDecay CosineDecayRestarts LinearCosineDecay NoisyLinearCosineDecay")
+    _add(f"datasets.{_name}", "datasets.imdb", f"{_name}_word_index", "get_word_index")
+_add("backend", "backend_function", "function")
+_add("backend", "backend_tensors", _COMPUTING)
+_add("backend", "backend_convolution", _COMPUTING_MORE)
+_add("backend", "activations", "elu hard_sigmoid relu")
+_add("backend", "backend_rnn", "rnn")
+_add("backend", "layers.local", "local_conv1d local_conv2d")
+_add("experimental", "layers.recurrent_cells", "PeepholeLSTMCell")
+_add("utils", "utils.np_utils", "normalize to_categorical")
+_add("utils", "engine.data_adapter", "Sequence")
+_add("utils", "utils.multi_gpu_utils", "multi_gpu_model")
+_add("utils", "utils.data_utils_get_file", "get_file")
+_add("utils", "utils.data_utils", "GeneratorEnqueuer OrderedEnqueuer SequenceEnqueuer")
+_add("utils", "utils.io_utils", "HDF5Matrix")
+_add("utils", "utils.vis_utils", "model_to_dot plot_model")
+_add("utils", "engine.network_graph", "convert_all_kernels_in_model get_source_inputs")
+_add("wrappers.scikit_learn", "wrappers.scikit_learn", "KerasClassifier KerasRegressor")
+_add("experimental", "utils.data_utils", "terminate_keras_multiprocessing_pools")
+_add("experimental", "saving.saved_model_experimental", "export_saved_model load_from_saved_model")
+_add(
+    "experimental",
+    "optimizer_v2.learning_rate_schedule",
+    "CosineDecay CosineDecayRestarts LinearCosineDecay NoisyLinearCosineDecay",
+)
 _add("experimental", "premade", "LinearModel WideDeepModel")
-_add("experimental", "columns", "SequenceFeatures")
-_add("utils", "progress", "Progbar")
+_add("experimental", "layers.dense_features", "SequenceFeatures")
+_add("utils", "utils.generic_utils_progbar", "Progbar")
 _add(
     "utils",
-    "serializing",
+    "utils.generic_utils",
     "CustomObjectScope custom_object_scope deserialize_keras_object get_custom_objects serialize_keras_object",
 )
-_add("activations", "getting", "elu exponential hard_sigmoid linear relu softmax")
-_add("activations", "arithmetic", "selu sigmoid softplus softsign tanh")
-_add("initializers", "getting", "RandomNormal RandomUniform TruncatedNormal")
+_add("activations", "activations", "elu exponential hard_sigmoid linear relu softmax")
+_add("activations", "backend_arithmetic", "selu sigmoid softplus softsign tanh")
+_add("initializers", "activations", "RandomNormal RandomUniform TruncatedNormal")
 _SHORT = {"normal": "RandomNormal", "uniform": "RandomUniform", "random_normal": "RandomNormal"}
 _SHORT |= {"random_uniform": "RandomUniform", "truncated_normal": "TruncatedNormal"}
 for _public, _name in _SHORT.items():
-    _add("initializers", "getting", _name, _public)
-_add("regularizers", "restraints", "L1L2 Regularizer l1 l1_l2 l2")
-_add("constraints", "restraints", "Constraint MaxNorm MinMaxNorm NonNeg RadialConstraint UnitNorm")
+    _add("initializers", "activations", _name, _public)
+_add("regularizers", "regularizers", "L1L2 Regularizer l1 l1_l2 l2")
+_add("constraints", "regularizers", "Constraint MaxNorm MinMaxNorm NonNeg RadialConstraint UnitNorm")
 _SHORT = {"max_norm": "MaxNorm", "min_max_norm": "MinMaxNorm", "non_neg": "NonNeg", "unit_norm": "UnitNorm"}
 for _public, _name in {**_SHORT, "radial_constraint": "RadialConstraint"}.items():
-    _add("constraints", "restraints", _name, _public)
+    _add("constraints", "regularizers", _name, _public)
 for _name in ("activation", "initializer", "regularizer", "constraint"):
-    _add(f"{_name}s", "getting", _name, "get")
+    _add(f"{_name}s", "activations", _name, "get")
     for _public in ("serialize", "deserialize"):
-        _add(f"{_name}s", "getting", f"{_public}_{_name}", _public)
+        _add(f"{_name}s", "activations", f"{_public}_{_name}", _public)
 # The networks of each module of `keras.applications`: where they are, how their images are prepared, their names.
 _APPLICATIONS = {
-    "vgg16": ("networks", "caffe", "VGG16"),
-    "vgg19": ("networks", "caffe", "VGG19"),
-    "mobilenet": ("networks", "tf", "MobileNet"),
-    "mobilenet_v2": ("networks", "tf", "MobileNetV2"),
-    "xception": ("networks", "tf", "Xception"),
-    "inception_v3": ("networks", "tf", "InceptionV3"),
-    "resnet": ("residual", "caffe", "ResNet50 ResNet101 ResNet152"),
-    "resnet50": ("residual", "caffe", "ResNet50"),
-    "resnet_v2": ("residual", "tf", "ResNet50V2 ResNet101V2 ResNet152V2"),
-    "inception_resnet_v2": ("inception_residual", "tf", "InceptionResNetV2"),
-    "nasnet": ("searched", "tf", "NASNetLarge NASNetMobile"),
-    "densenet": ("residual", "torch", "DenseNet121 DenseNet169 DenseNet201"),
+    "vgg16": ("applications.vgg16", "caffe", "VGG16"),
+    "vgg19": ("applications.vgg16", "caffe", "VGG19"),
+    "mobilenet": ("applications.vgg16", "tf", "MobileNet"),
+    "mobilenet_v2": ("applications.vgg16", "tf", "MobileNetV2"),
+    "xception": ("applications.vgg16", "tf", "Xception"),
+    "inception_v3": ("applications.vgg16", "tf", "InceptionV3"),
+    "resnet": ("applications.resnet", "caffe", "ResNet50 ResNet101 ResNet152"),
+    "resnet50": ("applications.resnet", "caffe", "ResNet50"),
+    "resnet_v2": ("applications.resnet", "tf", "ResNet50V2 ResNet101V2 ResNet152V2"),
+    "inception_resnet_v2": ("applications.inception_resnet_v2", "tf", "InceptionResNetV2"),
+    "nasnet": ("applications.nasnet", "tf", "NASNetLarge NASNetMobile"),
+    "densenet": ("applications.resnet", "torch", "DenseNet121 DenseNet169 DenseNet201"),
 }
 for _module, (_file, _mode, _names) in _APPLICATIONS.items():
     _add("applications", _file, _names)
     _add(f"applications.{_module}", _file, _names)
-    _add(f"applications.{_module}", "image_nets", f"prepare_{_mode}", "preprocess_input")
-    _add(f"applications.{_module}", "image_nets", "decode_predictions")
-_add("applications.imagenet_utils", "image_nets", "decode_predictions preprocess_input")
+    _add(f"applications.{_module}", "applications.imagenet_utils", f"prepare_{_mode}", "preprocess_input")
+    _add(f"applications.{_module}", "applications.imagenet_utils", "decode_predictions")
+_add("applications.imagenet_utils", "applications.imagenet_utils", "decode_predictions preprocess_input")
 
 
-_add("mixed_precision.experimental", "precision", "Policy LossScaleOptimizer global_policy set_policy")
+_add(
+    "mixed_precision.experimental",
+    "mixed_precision.loss_scale_optimizer",
+    "Policy LossScaleOptimizer global_policy set_policy",
+)
 # Names that only the inside of TensorFlow has.
 _INSIDE = {
     "backend": {
-        "state": "get_graph track_variable unique_object_name is_placeholder symbolic_learning_phase"
+        "backend": "get_graph track_variable unique_object_name is_placeholder symbolic_learning_phase"
     },
-    "engine.base_layer": {"operations": "TensorFlowOpLayer"},
-    "engine.node": {"nodes": "Node"},
-    "layers.recurrent": {"cells": "PeepholeLSTMCell"},
-    "layers.convolutional_recurrent": {"convolving": "ConvLSTM2DCell"},
-    "layers.merge": {"joining": "_Merge"},
-    "optimizers": {"optimizer": "TFOptimizer"},
-    "metrics": {"metric": "MeanMetricWrapper Reduce", "measures": "accuracy"},
-    "losses": {"penalties": "huber_loss"},
-    "utils.vis_utils": {"drawing": "add_edge is_wrapped_model"},
+    "engine.base_layer": {"engine.base_layer_operations": "TensorFlowOpLayer"},
+    "engine.node": {"engine.node": "Node"},
+    "layers.recurrent": {"layers.recurrent_cells": "PeepholeLSTMCell"},
+    "layers.convolutional_recurrent": {"layers.convolutional_recurrent": "ConvLSTM2DCell"},
+    "layers.merge": {"layers.merge": "_Merge"},
+    "optimizers": {"optimizer_v2.optimizer_v2": "TFOptimizer"},
+    "metrics": {"metrics_base": "MeanMetricWrapper Reduce", "metrics": "accuracy"},
+    "losses": {"losses": "huber_loss"},
+    "utils.vis_utils": {"utils.vis_utils": "add_edge is_wrapped_model"},
 }
 _HDF5 = """
     load_attributes_from_hdf5_group load_weights_from_hdf5_group load_weights_from_hdf5_group_by_name
     save_attributes_to_hdf5_group save_weights_to_hdf5_group
 """
 for _module in ("engine.saving", "engine.topology", "saving.hdf5_format"):
-    _INSIDE[_module] = {"hdf5": _HDF5}
+    _INSIDE[_module] = {"saving.hdf5_format": _HDF5}
 _OF_INSIDE = homes(
     (f"python.keras.{module}.{name}", (file, name))
     for module, files in _INSIDE.items()

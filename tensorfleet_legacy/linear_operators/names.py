@@ -8,20 +8,24 @@ from typing import Any
 from tensorfleet.base.naming import publish_lazily
 
 _MODULES = {
-    "base": ("LinearOperator",),
-    "turned": ("LinearOperatorAdjoint", "LinearOperatorInversion"),
-    "dense": ("LinearOperatorFullMatrix", "LinearOperatorLowerTriangular"),
-    "diagonal": (
+    "linear_operator": ("LinearOperator",),
+    "linear_operator_adjoint": ("LinearOperatorAdjoint", "LinearOperatorInversion"),
+    "linear_operator_full_matrix": ("LinearOperatorFullMatrix", "LinearOperatorLowerTriangular"),
+    "linear_operator_diag": (
         "LinearOperatorDiag",
         "LinearOperatorIdentity",
         "LinearOperatorScaledIdentity",
     ),
-    "zeros": ("LinearOperatorZeros",),
-    "products": ("LinearOperatorComposition", "LinearOperatorKronecker"),
-    "blocks": ("LinearOperatorBlockDiag",),
-    "updates": ("LinearOperatorLowRankUpdate",),
-    "circulant": ("LinearOperatorCirculant", "LinearOperatorCirculant2D", "LinearOperatorCirculant3D"),
-    "structured": (
+    "linear_operator_zeros": ("LinearOperatorZeros",),
+    "linear_operator_composition": ("LinearOperatorComposition", "LinearOperatorKronecker"),
+    "linear_operator_block_diag": ("LinearOperatorBlockDiag",),
+    "linear_operator_low_rank_update": ("LinearOperatorLowRankUpdate",),
+    "linear_operator_circulant": (
+        "LinearOperatorCirculant",
+        "LinearOperatorCirculant2D",
+        "LinearOperatorCirculant3D",
+    ),
+    "linear_operator_householder": (
         "LinearOperatorHouseholder",
         "LinearOperatorPermutation",
         "LinearOperatorToeplitz",

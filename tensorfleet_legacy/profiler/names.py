@@ -8,21 +8,25 @@ from typing import Any
 from tensorfleet.base.naming import publish_lazily
 
 _MODULES = {
-    "options": ("ProfileOptionBuilder",),
-    "report": ("GraphNodeProto", "MultiGraphNodeProto", "profile"),
-    "profiler": ("Profiler",),
-    "advice": ("advise",),
-    "logging_ops": ("write_op_log",),
-    "model_analyzer": ("print_model_analysis", "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "FLOAT_OPS_OPTIONS"),
+    "profiler.option_builder": ("ProfileOptionBuilder",),
+    "profiler.model_analyzer": ("GraphNodeProto", "MultiGraphNodeProto", "profile"),
+    "profiler.model_analyzer_profiler": ("Profiler",),
+    "profiler.model_analyzer_advice": ("advise",),
+    "profiler.tfprof_logger": ("write_op_log",),
+    "contrib.tfprof.model_analyzer": (
+        "print_model_analysis",
+        "TRAINABLE_VARS_PARAMS_STAT_OPTIONS",
+        "FLOAT_OPS_OPTIONS",
+    ),
 }
 
 
 def _load(full: str) -> Any:
     name = full.rpartition(".")[2]
     module = next(m for m, names in _MODULES.items() if name in names)
-    return getattr(importlib.import_module(f"tensorfleet_legacy.profiler.{module}"), name)
+    return getattr(importlib.import_module(f"tensorfleet_legacy.{module}"), name)
 
 
 for _module, _names in _MODULES.items():
-    _place = "contrib.tfprof.model_analyzer" if _module == "model_analyzer" else "profiler"
+    _place = "contrib.tfprof.model_analyzer" if _module == "contrib.tfprof.model_analyzer" else "profiler"
     publish_lazily(_load, *(f"{_place}.{n}" for n in _names))

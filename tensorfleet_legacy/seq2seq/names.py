@@ -8,8 +8,8 @@ from typing import Any
 from tensorfleet.base.naming import publish_lazily
 
 _MODULES = {
-    "decoding": ("BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode"),
-    "helpers": (
+    "decoder": ("BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode"),
+    "helper": (
         "CustomHelper",
         "GreedyEmbeddingHelper",
         "Helper",
@@ -19,8 +19,8 @@ _MODULES = {
         "ScheduledOutputTrainingHelper",
         "TrainingHelper",
     ),
-    "attention": ("AttentionWrapper", "AttentionWrapperState"),
-    "mechanisms": (
+    "attention_wrapper": ("AttentionWrapper", "AttentionWrapperState"),
+    "attention_wrapper_mechanisms": (
         "AttentionMechanism",
         "BahdanauAttention",
         "BahdanauMonotonicAttention",
@@ -28,8 +28,8 @@ _MODULES = {
         "LuongMonotonicAttention",
         "hardmax",
     ),
-    "moving": ("monotonic_attention", "safe_cumprod"),
-    "beams": (
+    "attention_wrapper_monotonic": ("monotonic_attention", "safe_cumprod"),
+    "beam_search_decoder": (
         "BeamSearchDecoder",
         "BeamSearchDecoderOutput",
         "BeamSearchDecoderState",
@@ -73,14 +73,14 @@ publish_lazily(_load_crf, *(f"contrib.crf.{n}" for n in _CRF))
 
 # What mechanisms of one's own are made of, under the names that TensorFlow has for it inside.
 _INNER = {
-    "_BaseAttentionMechanism": "mechanisms.BaseAttentionMechanism",
-    "_BaseMonotonicAttentionMechanism": "mechanisms.BaseMonotonicAttentionMechanism",
-    "_bahdanau_score": "mechanisms.bahdanau_score",
-    "_luong_score": "mechanisms.luong_score",
-    "_maybe_mask_score": "mechanisms.maybe_mask_score",
-    "_prepare_memory": "mechanisms.prepare_memory",
-    "_compute_attention": "attention.compute_attention",
-    "_monotonic_probability_fn": "moving.monotonic_probabilities",
+    "_BaseAttentionMechanism": "attention_wrapper_mechanisms.BaseAttentionMechanism",
+    "_BaseMonotonicAttentionMechanism": "attention_wrapper_mechanisms.BaseMonotonicAttentionMechanism",
+    "_bahdanau_score": "attention_wrapper_mechanisms.bahdanau_score",
+    "_luong_score": "attention_wrapper_mechanisms.luong_score",
+    "_maybe_mask_score": "attention_wrapper_mechanisms.maybe_mask_score",
+    "_prepare_memory": "attention_wrapper_mechanisms.prepare_memory",
+    "_compute_attention": "attention_wrapper.compute_attention",
+    "_monotonic_probability_fn": "attention_wrapper_monotonic.monotonic_probabilities",
 }
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.indexed_slices import IndexedSlicesValue
 from tensorfleet.graph.scopes import get_default_graph, session_for
 from tensorfleet.ops.array.basic import placeholder
-from tensorfleet.session.fetches import IndexedSlicesValue
 from tensorfleet_legacy.testing.gradient_checker import _dense, compute_gradient
 
 

@@ -169,14 +169,14 @@ publish_module("python.framework.test_util", "test")
 
 
 def _module_named(file: str, name: str) -> Any:
-    return importlib.import_module(f"tensorfleet.testing.{file}")
+    return importlib.import_module(f"tensorfleet_legacy.testing.{file}")
 
 
 def _from_combinations(name: str) -> Any:
     """What the modules of combinations have, by the last part of its name."""
     short = name.rpartition(".")[2]
     for module in ("combinations", "strategy_combinations"):
-        found = importlib.import_module(f"tensorfleet.testing.{module}")
+        found = importlib.import_module(f"tensorfleet_legacy.testing.{module}")
         if hasattr(found, short):
             return getattr(found, short)
     raise AttributeError(name)
@@ -191,8 +191,8 @@ for _module in (
         publish_lazily(_from_combinations, f"{_module}.{_name}")
 for _module, _file in (
     ("python.distribute.strategy_combinations", "strategy_combinations"),
-    ("python.distribute.single_loss_example", "small_models"),
-    ("contrib.distribute.python.single_loss_example", "small_models"),
+    ("python.distribute.single_loss_example", "single_loss_example"),
+    ("contrib.distribute.python.single_loss_example", "single_loss_example"),
 ):
     publish_lazily(functools.partial(_module_named, _file), _module)
 publish_finder("contrib.distribute.python.combinations", _from_combinations)

@@ -4,7 +4,6 @@ import ast
 import functools
 import pickle
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from tensorfleet.api.summary import old_names
 from tensorfleet.base import naming as api
 from tensorfleet_legacy.internals import names_before_1_0 as renamed
 from tests.support.signatures import difference, kind_of, problems_of_members, read_table
-
-ROOT = Path(tf.__file__).parent
+from tests.support.sources import ROOT, name_of, sources
 
 # Names of ours alone; those TensorFlow 1.15 kept outside its public API; what the table leaves out.
 OURS = ("fleet.", "python.", "core.", "contrib.", "examples.", "keras.", "distributions.", "xla.", "models.")
@@ -109,8 +107,8 @@ def test_a_wrong_argument_list_is_noticed():
 
 # Where TensorFlow raises NotImplementedError itself: what a subclass must define, what has no meaning.
 UNIMPLEMENTED = {
-    "ops/sparse/elements.py",  # gradients that TensorFlow refuses in these words
-    "ops/sparse/math.py",
+    "tensorfleet/ops/sparse/elements.py",  # gradients that TensorFlow refuses in these words
+    "tensorfleet/ops/sparse/math.py",
     "tensorfleet_legacy/contrib/opt/external_optimizer.py",  # what an optimizer of one's own defines
     "tensorfleet_legacy/distributions/distribution.py",  # a distribution without an entropy, mode, ...
     "tensorfleet_legacy/distributions/bijector_impl.py",  # a bijector without an inverse, or with two
@@ -123,20 +121,20 @@ UNIMPLEMENTED = {
     "tensorfleet_legacy/internals/keras/generic_utils.py",  # paddings that TensorFlow refuses in these words
     "tensorfleet_legacy/internals/distribute/values.py",  # what a step of one's own does
     "tensorfleet_legacy/linear_operators/linear_operator.py",  # what a kind of one's own defines, and what is not square or is singular
-    "graph/operation.py",  # numpy asks a tensor for an array
+    "tensorfleet/graph/operation.py",  # numpy asks a tensor for an array
     "tensorfleet_legacy/internals/tpu/tpu_function.py",  # a context inside another, which TensorFlow refuses in these words
-    "api/train/optimizer.py",  # the methods of an optimizer of one's own
-    "api/train/optimizers.py",
-    "graph/infer.py",  # ops that newer graphs may not have
-    "api/variables/partitioned.py",  # a partitioned variable as a reference
-    "api/variables/variable.py",  # a copy of a variable, which TensorFlow refuses in these words
+    "tensorfleet/api/train/optimizer.py",  # the methods of an optimizer of one's own
+    "tensorfleet/api/train/optimizers.py",
+    "tensorfleet/graph/infer.py",  # ops that newer graphs may not have
+    "tensorfleet/api/variables/partitioned.py",  # a partitioned variable as a reference
+    "tensorfleet/api/variables/variable.py",  # a copy of a variable, which TensorFlow refuses in these words
 }
 
 
 def test_nothing_public_is_a_stub():
     raising = {
-        str(path.relative_to(ROOT))
-        for path in ROOT.rglob("*.py")
+        name_of(path)
+        for path in sources()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
     }
@@ -145,7 +143,7 @@ def test_nothing_public_is_a_stub():
 
 def test_no_file_has_the_name_of_what_is_loaded_when_first_used():
     # Whoever imports such a module first puts it in the place of the name.
-    assert not [name for name in api._LAZY if (ROOT / f"{name.replace('.', '/')}.py").exists()]
+    assert not [name for name in api._LAZY if (ROOT / f"tensorfleet/{name.replace('.', '/')}.py").exists()]
 
 
 def test_public_functions_can_be_pickled():

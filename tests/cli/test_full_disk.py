@@ -129,7 +129,7 @@ def test_a_run_whose_last_checkpoint_finds_no_room_has_failed(tmp_path, small_di
     done = run(tmp_path, "run", "train.py", MODEL=str(small_disk))
     assert done.code == 1
     assert "trained" in done.stdout and "ended well" not in done.stdout
-    error = "tensorfleet.base.errors.ResourceExhaustedError: Could not save the last checkpoint, of step 5: "
+    error = "tensorfleet.errors.ResourceExhaustedError: Could not save the last checkpoint, of step 5: "
     assert f"{error}{small_disk}/model.ckpt-5" in done.stderr.replace("\n  ", "\n").replace(
         "  tensor", "tensor"
     )

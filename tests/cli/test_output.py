@@ -97,7 +97,7 @@ Traceback (most recent call last):
     ^^^^^^^^^^^^^^^
   File "/opt/lib/python3.11/site-packages/tensorfleet/session.py", line 10, in run
     raise error
-tensorfleet.base.errors.InvalidArgumentError: Cannot place 'w'
+tensorfleet.errors.InvalidArgumentError: Cannot place 'w'
   made at train.py:12
 """.splitlines()
 
@@ -105,7 +105,7 @@ tensorfleet.base.errors.InvalidArgumentError: Cannot place 'w'
 def test_the_reason_is_the_last_traceback_and_the_scripts_own_line():
     reason = reason_in(TRACE, "/home/me/train.py")
     assert reason.error.splitlines() == [
-        "tensorfleet.base.errors.InvalidArgumentError: Cannot place 'w'",
+        "tensorfleet.errors.InvalidArgumentError: Cannot place 'w'",
         "  made at train.py:12",
     ]
     assert reason.place == "/home/me/train.py:41"

@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.launching import launched, run
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 # Stands for any script with the customary flags; what it does is in `what`.
 SCRIPT = """
 import argparse, atexit, json, os, signal, subprocess, sys, time

@@ -9,7 +9,9 @@ import pytest
 
 from tests.support.launching import launched, run
 
-SCRIPTS = Path(__file__).parent / "scripts"
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
+SCRIPTS = Path(__file__).parent / "programs"
 
 
 def script(name):

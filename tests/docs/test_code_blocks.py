@@ -29,6 +29,8 @@ from tensorfleet.cli.command import app
 from tensorfleet.testing.cluster import free_ports
 from tests.support.reading import ROOT, Block, blocks_of, pages_of_the_site
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 SECONDS = 240
 PAGES = pages_of_the_site()
 KNOWN = {"python", "text", "console", "sh", "yaml", "diff", "dockerfile"}

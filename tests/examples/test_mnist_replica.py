@@ -1,8 +1,12 @@
 """Handwritten digits, read by workers over a parameter server."""
 
+import pytest
+
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.examples import EXAMPLES, number_after, run_example, try_example
 from tests.support.tasks import output
+
+pytestmark = pytest.mark.slow  # left out by `make quick`
 
 
 def test_replicas_reach_their_target(tmp_path):

@@ -13,6 +13,8 @@ from tests.support.examples import EXAMPLES, SECONDS, number_after, run_example,
 from tests.support.launching import launched
 from tests.support.tasks import output
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 # -- handwritten digits, read by one process ---------------------------------------------------------
 
 

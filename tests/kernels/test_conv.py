@@ -12,6 +12,8 @@ from tensorfleet.kernels import depthwise_conv as depthwise
 from tensorfleet.kernels.windows import output_size
 from tests.support.kernels import both_lives
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 DRAW = np.random.RandomState(7)
 
 # (input in channels-last order, filter, strides, dilations) over the spatial axes

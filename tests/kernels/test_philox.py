@@ -11,6 +11,8 @@ import pytest
 
 from tensorfleet.kernels import philox, philox_normal
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 SEEDS = (87654321, 5)
 FLOATS = ("float16", ml_dtypes.bfloat16, "float32", "float64")
 FILLS = {

@@ -7,6 +7,8 @@ from tensorfleet.kernels import philox
 from tensorfleet.kernels import philox_rejection as rejection
 from tensorfleet.runtime.devices import load_jax
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 jax, jnp = load_jax()
 
 SEEDS = (87654321, 5)

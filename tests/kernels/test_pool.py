@@ -8,6 +8,8 @@ import pytest
 from tensorfleet.kernels import pool
 from tests.support.kernels import both_lives
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 DRAW = np.random.RandomState(3)
 
 # shape, ksize, strides, padding

@@ -13,6 +13,8 @@ from tensorfleet.kernels import philox
 from tensorfleet.runtime.devices import load_jax
 from tensorfleet.testing.cases import all_cases, feed_for, placeholders_for
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 CASES = all_cases()
 
 

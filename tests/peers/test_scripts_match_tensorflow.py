@@ -12,7 +12,7 @@ from tests.support.launching import launched, run
 
 HERE = Path(__file__).parent
 
-SCRIPTS = HERE.parent / "launch" / "scripts"
+SCRIPTS = HERE.parent / "cli" / "programs"
 LIBRARIES = ("tensorfleet", "tensorflow")
 
 

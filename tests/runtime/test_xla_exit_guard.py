@@ -9,6 +9,7 @@ import pytest
 from tensorfleet.runtime import xla_exit_guard as leaving
 from tests.support.waiting import in_background
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
 SECONDS = 120
 PROGRAM = """
 import threading

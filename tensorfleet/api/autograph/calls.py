@@ -17,15 +17,23 @@ from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.api.autograph import operators
+from tensorfleet.api.autograph.iterables import registered_for
 from tensorfleet.api.autograph.rewriting import convertible, rewritten
-from tensorfleet.base import logging
-from tensorfleet.base.naming import find
+from tensorfleet.base import dtypes, logging, packages
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.stacks import replaced
+from tensorfleet.ops.array.constructors import range_
+from tensorfleet.ops.array.shape import shape
+from tensorfleet.ops.control.host_ops import py_func
+from tensorfleet.ops.math.binary import maximum
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.unary import abs as tf_abs
+from tensorfleet.ops.state.tensor_array import TensorArray
+from tensorfleet.ops.string.elements import string_to_number
 
 # Modules whose functions know tensors already, or never see one.
 _KNOWN = {
-    "tensorfleet",
+    *packages.NAMES,
     "tensorflow",
     "numpy",
     "scipy",
@@ -233,7 +241,7 @@ def _constants(code: types.CodeType) -> list:
 
 
 def _abs(x: Any) -> Any:
-    return find("abs")(x) if isinstance(x, Tensor) else abs(x)
+    return tf_abs(x) if isinstance(x, Tensor) else abs(x)
 
 
 def _number(kind: type, name: str) -> Callable:
@@ -242,22 +250,22 @@ def _number(kind: type, name: str) -> Callable:
             return kind(x, *base)
         if base not in ((), (10,)):
             raise ValueError(f"base {base[0]} not supported for int")
-        if x.dtype == find("string"):
-            return find("string_to_number")(x, find(name))
-        return find("cast")(x, find(name))
+        if x.dtype == dtypes.string:
+            return string_to_number(x, dtypes.as_dtype(name))
+        return cast(x, dtypes.as_dtype(name))
 
     return made
 
 
 def _len(x: Any) -> Any:
-    if isinstance(x, find("TensorArray")):
+    if isinstance(x, TensorArray):
         return x.size()
     if not isinstance(x, Tensor):
         return len(x)
     if x.shape.ndims == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {x.shape}")
     known = x.shape.as_list()[0] if x.shape.ndims else None
-    return find("shape")(x)[0] if known is None else known
+    return shape(x)[0] if known is None else known
 
 
 def _print(*values: Any, **options: Any) -> Any:
@@ -270,28 +278,29 @@ def _print(*values: Any, **options: Any) -> Any:
         texts = [v.decode() if isinstance(v, bytes) else v for v in texts]
         print(*texts, **{"flush": True, **options})
 
-    return find("py_func")(shown, [v for v in values if isinstance(v, Tensor)], [])
+    return py_func(shown, [v for v in values if isinstance(v, Tensor)], [])
 
 
 def _range(*limits: Any) -> Any:
     if not any(isinstance(n, Tensor) for n in limits):
         return range(*limits)
     if len(limits) == 1:
-        return find("range")(find("maximum")(limits[0], 0))
+        return range_(maximum(limits[0], 0))
     if len(limits) == 2:
-        return find("range")(limits[0], find("maximum")(*limits))
-    return find("range")(*limits)
+        return range_(limits[0], maximum(*limits))
+    return range_(*limits)
 
 
 def _enumerate(items: Any, start: int = 0) -> Any:
-    if isinstance(items, find("data.Dataset")):
-        return items.apply(find("data.experimental.enumerate_dataset")(start))
+    if (sequenced := registered_for(items)) is not None:
+        return sequenced.enumerated(items, start)
     return enumerate(items, start)
 
 
 def _zip(*items: Any, strict: bool = False) -> Any:
-    if items and all(isinstance(i, find("data.Dataset")) for i in items):
-        return find("data.Dataset").zip(items)
+    sequenced = registered_for(items[0]) if items else None
+    if sequenced is not None and all(isinstance(i, sequenced.kind) for i in items):
+        return sequenced.zipped(items)
     return zip(*items, strict=strict)
 
 

@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.api.autograph.iterables import registered_for
 from tensorfleet.base import nest
-from tensorfleet.base.naming import find
+from tensorfleet.graph.apply import constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph
-from tensorfleet.ops.array.basic import group
+from tensorfleet.ops.array.basic import group, identity
+from tensorfleet.ops.array.checks import Assert
+from tensorfleet.ops.array.shape import shape
+from tensorfleet.ops.control.cond import cond as tf_cond
+from tensorfleet.ops.control.while_loop import while_loop
+from tensorfleet.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
+from tensorfleet.ops.state.tensor_array import TensorArray
 
 _PLAIN = (bool, int, float, str)
 # What only hands values on, into branches and loops and from turn to turn.
@@ -58,24 +65,24 @@ def ldu(load: Callable[[], Any], name: str) -> Any:
 
 def not_(value: Any) -> Any:
     """`not value`."""
-    return find("logical_not")(value) if isinstance(value, Tensor) else not value
+    return logical_not(value) if isinstance(value, Tensor) else not value
 
 
 def eq(a: Any, b: Any) -> Any:
     """`a == b`, element by element where one is a tensor."""
-    return find("equal")(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
+    return equal(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
 
 
 def not_eq(a: Any, b: Any) -> Any:
     """`a != b`, element by element where one is a tensor."""
-    return find("not_equal")(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a != b
+    return not_equal(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a != b
 
 
 def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """`first and second`, of which the second is computed if the first is true."""
     value = first()
     if isinstance(value, Tensor):
-        return find("cond")(value, second, lambda: value)
+        return tf_cond(value, second, lambda: value)
     return value and second()
 
 
@@ -83,14 +90,14 @@ def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     """`first or second`, of which the second is computed if the first is not true."""
     value = first()
     if isinstance(value, Tensor):
-        return find("cond")(value, lambda: value, second)
+        return tf_cond(value, lambda: value, second)
     return value or second()
 
 
 def if_exp(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """`yes if test else no`."""
     if isinstance(test, Tensor):
-        return find("cond")(test, yes, no)
+        return tf_cond(test, yes, no)
     return yes() if test else no()
 
 
@@ -98,7 +105,7 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> Any:
     """`assert test, message`."""
     if isinstance(test, Tensor):
         text = message()
-        return find("Assert")(test, [text] if isinstance(text, (str, Tensor)) else list(nest.flatten(text)))
+        return Assert(test, [text] if isinstance(text, (str, Tensor)) else list(nest.flatten(text)))
     assert test, message()
     return None
 
@@ -138,10 +145,10 @@ def if_stmt(
     yes, no = branch(body, "if", "else"), branch(orelse, "else", "if")
     if not results:
         # What a branch does besides setting variables is done if it is taken.
-        find("cond")(test, lambda: group(*_effects_of(yes)), lambda: group(*_effects_of(no)))
+        tf_cond(test, lambda: group(*_effects_of(yes)), lambda: group(*_effects_of(no)))
         set_state(before)
         return
-    found = find("cond")(test, yes, no, strict=True)
+    found = tf_cond(test, yes, no, strict=True)
     set_state((*found, *before[results:]))
 
 
@@ -169,7 +176,7 @@ def _behind(effects: list[Operation], values: tuple) -> tuple:
     if not effects:
         return values
     with control_dependencies(effects):
-        return nest.map_structure(lambda v: find("identity")(v) if isinstance(v, Tensor) else v, values)
+        return nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, values)
 
 
 def _need_values(values: tuple, branch: str) -> None:
@@ -263,14 +270,12 @@ def _loop(
         _need_same_turns(values, after, names)
         return _behind(effects, after)
 
-    held = before or (find("constant")(0),)
+    held = before or (constant(0),)
     if not before:
-        found = find("while_loop")(
-            lambda _: test(), _doing(body), held, return_same_structure=True, **options
-        )
+        found = while_loop(lambda _: test(), _doing(body), held, return_same_structure=True, **options)
         set_state(())
         return
-    found = find("while_loop")(cond, step, held, return_same_structure=True, **options)
+    found = while_loop(cond, step, held, return_same_structure=True, **options)
     set_state(tuple(found))
 
 
@@ -331,7 +336,7 @@ def for_stmt(
             _for_range(items, extra, body, *state)
         else:
             _for_rows(items, extra, body, *state)
-    elif isinstance(items, find("data.Dataset")):
+    elif registered_for(items) is not None:
         _for_dataset(items, extra, body, *state)
     else:
         for item in items:
@@ -355,7 +360,7 @@ def _counted(
 
     def test() -> Any:
         more = goes_on(current[0])
-        return more if extra is None else find("cond")(more, extra, lambda: False)
+        return more if extra is None else tf_cond(more, extra, lambda: False)
 
     def turn() -> None:
         held = current[0]
@@ -379,8 +384,8 @@ def _for_range(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
     def goes_on(i: Tensor) -> Tensor:
         if step is not None:
             return i < limit if step >= 0 else i > limit
-        up = find("logical_and")(delta >= 0, i < limit)
-        return find("logical_or")(up, find("logical_and")(delta < 0, i > limit))
+        up = logical_and(delta >= 0, i < limit)
+        return logical_or(up, logical_and(delta < 0, i > limit))
 
     _counted(start, goes_on, lambda i: i + delta, extra, body, *state)
 
@@ -389,9 +394,9 @@ def _for_rows(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
     known = items.shape.as_list()[0] if items.shape.ndims else None
     if items.shape.ndims == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {items.shape}")
-    count = find("shape")(items)[0] if known is None else np.int32(known)
-    rows = find("TensorArray")(items.dtype, size=count).unstack(items)
-    start = find("constant")(0)
+    count = shape(items)[0] if known is None else np.int32(known)
+    rows = TensorArray(items.dtype, size=count).unstack(items)
+    start = constant(0)
     _counted(start, lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), *state)
 
 
@@ -399,7 +404,7 @@ def _for_dataset(items: Any, extra: Any, body: Any, get_state: Any, set_state: A
     """A reduction; where a loop may end before the data does, the rest leaves the state as it is."""
     before = get_state()
     _need_defined(before)
-    held = before or (find("constant")(0),)
+    held = before or (constant(0),)
 
     def turn(values: tuple, item: Any) -> tuple:
         set_state(values if before else ())

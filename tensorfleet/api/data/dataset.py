@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.api.autograph.iterables import Sequenced, register
 from tensorfleet.api.data import structure as structures
 from tensorfleet.api.data.functions import Traced, as_in_contrib, traced
 from tensorfleet.api.data.iterator import Iterator, make_initializable, make_one_shot
@@ -441,3 +442,6 @@ def _spread(call: Callable, kept: Any, structure: Any) -> Callable:
 
     run.__name__ = getattr(call, "__name__", "function")
     return run
+
+
+register(Sequenced(Dataset, lambda items, start: items.enumerate(start), Dataset.zip))

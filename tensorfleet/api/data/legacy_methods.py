@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.base.naming import find
-
 
 class OldForms:
     """The methods of the first datasets, as scripts for `tf.contrib.data.Dataset` call them."""
@@ -15,12 +13,18 @@ class OldForms:
 
     def group_by_window(self, key_func: Callable, reduce_func: Callable, window_size: Any) -> Any:
         """Groups of up to `window_size` elements with the same key, each turned into elements by `reduce_func`."""
-        return self.apply(find("contrib.data.group_by_window")(key_func, reduce_func, window_size))
+        from tensorfleet.api.data.experimental import group_by_window  # which imports datasets
+
+        return self.apply(group_by_window(key_func, reduce_func, window_size))
 
     def dense_to_sparse_batch(self, batch_size: Any, row_shape: Any) -> Any:
         """Elements of different lengths together as rows of a sparse tensor."""
-        return self.apply(find("contrib.data.dense_to_sparse_batch")(batch_size, row_shape))
+        from tensorfleet.api.data.experimental_sources import dense_to_sparse_batch
+
+        return self.apply(dense_to_sparse_batch(batch_size, row_shape))
 
     def ignore_errors(self) -> Any:
         """The elements that do not fail."""
-        return self.apply(find("contrib.data.ignore_errors")())
+        from tensorfleet.api.data.experimental import ignore_errors
+
+        return self.apply(ignore_errors())

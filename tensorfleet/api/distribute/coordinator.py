@@ -15,10 +15,11 @@ from typing import Any
 from tensorfleet.api.distribute.coordinating import WorkerContext
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.base import errors, logging
-from tensorfleet.base.naming import find
+from tensorfleet.base.protos.config_pb2 import ConfigProto
 from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.transport.peers import patience
+from tensorfleet.graph.graph import Graph
 
 
 class TaskType:
@@ -85,7 +86,7 @@ def _run_std_server(
 
 def _configured(config: Any, strategy: Any, *task: Any) -> Any:
     """A copy of a session's configuration as a strategy wants it for a task."""
-    made = copy.deepcopy(config) if config is not None else find("ConfigProto")()
+    made = copy.deepcopy(config) if config is not None else ConfigProto()
     strategy.configure(made, *task)
     return made
 
@@ -113,7 +114,7 @@ class _Run:
         barrier = Barrier(len(tasks))
 
         def run(job: str, index: int) -> None:
-            with together.stop_on_exception(), find("Graph")().as_default():
+            with together.stop_on_exception(), Graph().as_default():
                 strategy = copy.deepcopy(self.strategy)
                 made = _configured(config, strategy, self.cluster, job, index)
                 self.single(self.worker_fn, strategy, job, index, made, barrier)
@@ -140,7 +141,7 @@ class _Run:
         alone = Coordinator()
 
         def run() -> None:
-            with alone.stop_on_exception(), find("Graph")().as_default():
+            with alone.stop_on_exception(), Graph().as_default():
                 self.evaluate(config, eval_fn, eval_strategy, 0)
 
         thread = threading.Thread(target=run)
@@ -227,7 +228,7 @@ def run_standard_tensorflow_server(session_config: Any = None) -> Any:
     told = tf_config.read(os.environ)
     if not told.cluster.jobs:
         raise ValueError("A server needs a cluster: set TF_CONFIG to one with this task in it.")
-    made = copy.deepcopy(session_config) if session_config is not None else find("ConfigProto")()
+    made = copy.deepcopy(session_config) if session_config is not None else ConfigProto()
     if "worker" in told.cluster.jobs or "chief" in told.cluster.jobs:
         job = "chief" if "chief" in told.cluster.jobs else "worker"
         made.experimental.collective_group_leader = f"/job:{job}/replica:0/task:0"

@@ -9,14 +9,15 @@ from tensorfleet.api.functions.ordering import ordered
 from tensorfleet.api.variables.base import Variable
 from tensorfleet.api.variables.creation import variable_creator_scope
 from tensorfleet.base import nest
-from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
+from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, around, trace
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.control.function_calls import call_traced
 from tensorfleet.ops.type_specs import TensorSpec
 
@@ -192,7 +193,7 @@ def traced(
     effects = ordered(body)
     flat = [t for t in nest.flatten(result[0], True) if t is not None]
     with body.as_default(), body.control_dependencies(effects):
-        held = [find("identity")(t) for t in flat]
+        held = [identity(t) for t in flat]
     body.outputs = held
     fresh = iter(held)
     flat_all = [None if t is None else next(fresh) for t in nest.flatten(result[0], True)]
@@ -206,7 +207,7 @@ def _output(value: Any, graph: FunctionGraph) -> Tensor | None:
         return value  # type: ignore[return-value]
     if isinstance(value, Operation):
         with graph.control_dependencies([value]):
-            return find("constant")(True)
+            return constant(True)
     try:
         tensor = to_tensor(value)
     except (TypeError, ValueError) as e:

@@ -15,13 +15,14 @@ from tensorfleet.api.autograph import calls
 from tensorfleet.api.functions.concrete import ConcreteFunction, lifting, traced
 from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import nest
-from tensorfleet.base.naming import export, find, publish
+from tensorfleet.base.naming import export, publish
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.type_specs import TensorSpec
 
 _eager = [False]
@@ -215,7 +216,7 @@ def _as_specified(value: Any, spec: TensorSpec) -> Any:
 
 def _declared(tensor: Tensor, spec: TensorSpec) -> Tensor:
     """A tensor of which no more is known than its signature says."""
-    made = find("identity")(tensor)
+    made = identity(tensor)
     made._shape = spec.shape
     return made
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.api.image.checks import Conditions, at_least_3d, batched, dimensions, is_tensor
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -19,6 +19,7 @@ from tensorfleet.ops.array.slicing import slice_
 from tensorfleet.ops.array.stack import stack
 from tensorfleet.ops.array.tile_roll_reverse import reverse
 from tensorfleet.ops.array.transpose import transpose as transpose_axes
+from tensorfleet.ops.control.cond import case
 from tensorfleet.ops.math.binary import maximum, minimum
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.math.compare import less
@@ -113,7 +114,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
             return made[int(known) % 4]()
         rest = apply("FloorMod", turns, 4)
         pairs = [(apply("Equal", rest, i), made[i]) for i in (1, 2, 3)]
-        result = find("case")(pairs, default=made[0], exclusive=True, name=scope)
+        result = case(pairs, default=made[0], exclusive=True, name=scope)
         result.set_shape([None] * (image.shape.rank or 3))
         return result
 

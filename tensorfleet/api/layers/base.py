@@ -16,6 +16,7 @@ from tensorfleet.api.autograph.calls import converted_call
 from tensorfleet.api.layers.helpers import collect_new, depending, in_keras_style, unique_name
 from tensorfleet.api.layers.nodes import Unconnected
 from tensorfleet.api.layers.specs import check_inputs, snake_case
+from tensorfleet.api.metrics.means import mean as tf_mean
 from tensorfleet.api.variables.initializers import default_for
 from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.scope import VariableScope, get_variable, variable_scope
@@ -30,6 +31,9 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
+from tensorfleet.ops.array.basic import placeholder as tf_placeholder
+from tensorfleet.ops.array.shape import shape as tf_shape
+from tensorfleet.ops.math.cast import cast
 
 _OPTIONS = (
     "_scope",
@@ -332,7 +336,7 @@ class Layer(Unconnected):
         if aggregation is None:
             self._metrics.append(value)
             return
-        mean, update = find("metrics.mean")(value, name=name)
+        mean, update = tf_mean(value, name=name)
         self._metrics.append(mean)
         self.add_update(update)
 
@@ -391,7 +395,7 @@ class Layer(Unconnected):
             for output in nest.flatten(outputs):
                 loss = self._activity_regularizer(output)
                 # The mean over the batch, so that its size does not matter.
-                self.add_loss(loss / find("cast")(find("shape")(output)[0], loss.dtype))
+                self.add_loss(loss / cast(tf_shape(output)[0], loss.dtype))
 
     def _check_graph(self, flat: list) -> None:
         graph = around(next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph()))
@@ -431,7 +435,7 @@ class Layer(Unconnected):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the output, found by applying the layer to a placeholder of that shape."""
         with Graph().as_default():
-            placeholder = functools.partial(find("placeholder"), self.dtype or dtypes.float32)
+            placeholder = functools.partial(tf_placeholder, self.dtype or dtypes.float32)
             if (
                 isinstance(input_shape, list)
                 and input_shape

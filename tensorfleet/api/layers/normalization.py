@@ -15,14 +15,21 @@ from tensorfleet.api.variables.initializers import Ones, Zeros
 from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import function, signature_of
-from tensorfleet.base.naming import export, find, publish
+from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.scopes import colocate_with, name_scope
-from tensorfleet.ops.array.shape import reshape, size
+from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
+from tensorfleet.ops.array.basic import identity, stop_gradient
+from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.constructors import ones_like, zeros_like
+from tensorfleet.ops.array.shape import reshape, shape, size
 from tensorfleet.ops.control.cond import cond
+from tensorfleet.ops.math.binary import maximum, minimum
 from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.reduce_functions import reduce_mean
+from tensorfleet.ops.math.unary import sqrt
+from tensorfleet.ops.nn.activations import relu
 from tensorfleet.ops.nn.norm import fused_batch_norm
 
 _ZEROS, _ONES = Zeros(), Ones()
@@ -141,7 +148,7 @@ class BatchNormalization(Layer):
         return self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
 
     def _first_stddev(self, *args: Any, **kwargs: Any) -> Tensor:
-        return find("sqrt")(self.moving_variance_initializer(*args, **kwargs))
+        return sqrt(self.moving_variance_initializer(*args, **kwargs))
 
     def _average(self, name: str, dims: list, initializer: Any = None) -> Any:
         return self.add_weight(
@@ -161,8 +168,8 @@ class BatchNormalization(Layer):
             return self._fused_call(inputs, training, known)
         value = inputs
         if self.virtual_batch_size is not None:
-            rest = find("shape")(inputs)[1:]
-            value = reshape(inputs, find("concat")([[self.virtual_batch_size, -1], rest], 0))
+            rest = shape(inputs)[1:]
+            value = reshape(inputs, concat([[self.virtual_batch_size, -1], rest], 0))
             value.set_shape([self.virtual_batch_size, None, *inputs.shape[1:]])
         if inputs.dtype.base_dtype in _HALVES:
             value = cast(value, dtypes.float32)
@@ -181,7 +188,7 @@ class BatchNormalization(Layer):
         outputs = normalize(value, m, v, beta, gamma, self.epsilon)
         outputs = cast(outputs, inputs.dtype.base_dtype)
         if self.virtual_batch_size is not None:
-            outputs = reshape(outputs, find("shape")(inputs))
+            outputs = reshape(outputs, shape(inputs))
         outputs.set_shape(inputs.shape)
         return outputs
 
@@ -194,9 +201,9 @@ class BatchNormalization(Layer):
     ) -> Any:
         if self.adjustment is None:
             return gamma, beta
-        factor, shift = self.adjustment(find("shape")(inputs))
-        factor = self._chosen(training, known, factor, find("ones_like")(factor))
-        shift = self._chosen(training, known, shift, find("zeros_like")(shift))
+        factor, shift = self.adjustment(shape(inputs))
+        factor = self._chosen(training, known, factor, ones_like(factor))
+        shift = self._chosen(training, known, shift, zeros_like(shift))
         return _both(factor, shift, gamma, beta)
 
     def _fused_call(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
@@ -246,20 +253,20 @@ class BatchNormalization(Layer):
     ) -> tuple:
         """Updates what is kept of the statistics; gives gamma and beta, which renormalization changes."""
         if self.virtual_batch_size is not None:
-            mean, variance = (find("reduce_mean")(t, 1, keepdims=True) for t in (mean, variance))
+            mean, variance = (reduce_mean(t, 1, keepdims=True) for t in (mean, variance))
         if self.renorm:
-            stddev = find("sqrt")(variance + self.epsilon)
+            stddev = sqrt(variance + self.epsilon)
             factor, shift = self._corrections(mean, stddev)
-            with find("control_dependencies")([factor, shift]):
+            with control_dependencies([factor, shift]):
                 part = self._kept(self.renorm_momentum, training, known)
                 kept = [
                     self._moved(self.renorm_mean, mean, part),
                     self._moved(self.renorm_stddev, stddev, part),
                 ]
-            with find("control_dependencies")(kept):
-                mean, stddev = find("identity")(mean), find("identity")(stddev)
-            factor = self._chosen(training, known, factor, find("ones_like")(factor))
-            shift = self._chosen(training, known, shift, find("zeros_like")(shift))
+            with control_dependencies(kept):
+                mean, stddev = identity(mean), identity(stddev)
+            factor = self._chosen(training, known, factor, ones_like(factor))
+            shift = self._chosen(training, known, shift, zeros_like(shift))
             gamma, beta = _both(factor, shift, gamma, beta)
         part = self._kept(self.momentum, training, known)
         self.add_update(self._moved(self.moving_mean, mean, part))
@@ -267,7 +274,7 @@ class BatchNormalization(Layer):
             self.add_update(self._moved(self.moving_variance, variance, part))
             return gamma, beta
         moved = self._moved(self.moving_stddev, stddev, part)
-        implied = find("nn.relu")(moved * moved - self.epsilon)
+        implied = relu(moved * moved - self.epsilon)
         self.add_update(
             self.moving_variance.assign(self._chosen(training, known, implied, self.moving_variance))
         )
@@ -278,12 +285,12 @@ class BatchNormalization(Layer):
         limits = self.renorm_clipping or {}
         factor, shift = stddev / self.renorm_stddev, (mean - self.renorm_mean) / self.renorm_stddev
         if limits.get("rmin") is not None:
-            factor = find("maximum")(factor, limits["rmin"])
+            factor = maximum(factor, limits["rmin"])
         if limits.get("rmax") is not None:
-            factor = find("minimum")(factor, limits["rmax"])
+            factor = minimum(factor, limits["rmax"])
         if limits.get("dmax") is not None:
-            shift = find("minimum")(find("maximum")(shift, -limits["dmax"]), limits["dmax"])
-        return find("stop_gradient")(factor), find("stop_gradient")(shift)
+            shift = minimum(maximum(shift, -limits["dmax"]), limits["dmax"])
+        return stop_gradient(factor), stop_gradient(shift)
 
     def _kept(self, momentum: float, training: Any, known: bool | None) -> Tensor:
         """How much of a moving average stays: all of it out of training."""

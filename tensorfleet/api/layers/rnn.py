@@ -9,17 +9,26 @@ from tensorfleet.api.layers.rnn_cells import _concat, zero_state_tensors
 from tensorfleet.api.layers.rnn_wrappers import assert_like_rnncell
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
+from tensorfleet.ops.array.basic import identity
+from tensorfleet.ops.array.checks import Assert
 from tensorfleet.ops.array.concat import concat
-from tensorfleet.ops.array.constructors import zeros
+from tensorfleet.ops.array.constructors import range_, zeros
+from tensorfleet.ops.array.shape import rank as tf_rank
 from tensorfleet.ops.array.shape import shape
+from tensorfleet.ops.array.stack import stack
+from tensorfleet.ops.array.tile_roll_reverse import reverse, reverse_sequence
+from tensorfleet.ops.array.transpose import transpose
 from tensorfleet.ops.control.while_loop import while_loop
-from tensorfleet.ops.math.compare import where
+from tensorfleet.ops.math.binary import maximum, minimum
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.compare import equal, logical_not, logical_or, where
+from tensorfleet.ops.math.reduce_functions import reduce_all, reduce_max, reduce_min
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 
@@ -28,8 +37,8 @@ def transpose_batch_time(x: Tensor) -> Tensor:
     rank = x.shape.rank
     if rank is not None and rank < 2:
         raise ValueError(f"Expected input tensor {x} to have rank at least 2, but saw shape: {x.shape}")
-    order = concat(([1, 0], find("range")(2, find("rank")(x))), 0)
-    turned = find("transpose")(x, order)
+    order = concat(([1, 0], range_(2, tf_rank(x))), 0)
+    turned = transpose(x, order)
     dims = x.shape.as_list() if rank is not None else None
     if dims is not None:
         turned.set_shape([dims[1], dims[0], *dims[2:]])
@@ -99,7 +108,7 @@ def dynamic_rnn(
                 state = cell.zero_state(batch, dtype)
         if sequence_length is not None:
             with control_dependencies([_assert_shape(sequence_length, [batch])]):
-                sequence_length = find("identity")(sequence_length, name="CheckSeqLen")
+                sequence_length = identity(sequence_length, name="CheckSeqLen")
         turned = nest.pack_sequence_as(inputs, flat)
         outputs, last = _loop(
             cell, turned, state, parallel_iterations or 32, swap_memory, sequence_length, dtype, entered
@@ -110,19 +119,19 @@ def dynamic_rnn(
 
 
 def _lengths(given: Any) -> Tensor:
-    lengths = find("cast")(given, dtypes.int32)
+    lengths = cast(given, dtypes.int32)
     if lengths.shape.rank not in (None, 1):
         raise ValueError(
             "sequence_length must be a vector of length batch_size, but saw shape: " + str(lengths.shape)
         )
-    return find("identity")(lengths, name="sequence_length")
+    return identity(lengths, name="sequence_length")
 
 
 def _assert_shape(x: Tensor, wanted: list) -> Any:
     found = shape(x)
-    packed = find("stack")(wanted)
+    packed = stack(wanted)
     text = [f"Expected shape for Tensor {x.name} is ", packed, " but saw shape: ", found]
-    return find("Assert")(find("reduce_all")(find("equal")(found, packed)), text)
+    return Assert(reduce_all(equal(found, packed)), text)
 
 
 def _loop(
@@ -141,7 +150,7 @@ def _loop(
     kinds = [infer_state_dtype(dtype, state)] * len(_sizes(cell.output_size))
     nothing = nest.flatten(zero_state_tensors(cell.output_size, batch, kinds[0]))
     if lengths is not None:
-        shortest, longest = find("reduce_min")(lengths), find("reduce_max")(lengths)
+        shortest, longest = reduce_min(lengths), reduce_max(lengths)
         del shortest
     else:
         longest = steps
@@ -179,7 +188,7 @@ def _loop(
         arrays = tuple(a.write(time, o) for a, o in zip(arrays, nest.flatten(output), strict=True))
         return time + 1, arrays, new
 
-    bound = find("minimum")(steps, find("maximum")(1, longest))
+    bound = minimum(steps, maximum(1, longest))
     _, arrays, last = while_loop(
         lambda time, *_: time < bound,
         step,
@@ -259,10 +268,8 @@ def bidirectional_dynamic_rnn(
 
         def turned(t: Any) -> Tensor:
             if sequence_length is not None:
-                return find("reverse_sequence")(
-                    input=t, seq_lengths=sequence_length, seq_axis=time, batch_axis=batch
-                )
-            return find("reverse")(t, axis=[time])
+                return reverse_sequence(input=t, seq_lengths=sequence_length, seq_axis=time, batch_axis=batch)
+            return reverse(t, axis=[time])
 
         with variable_scope("bw") as backwards:
             reversed_inputs = nest.map_structure(turned, inputs)
@@ -332,11 +339,11 @@ def raw_rnn(
                 for s, n in zip(nest.flatten(state), nest.flatten(new_state), strict=True)
             ]
             arrays = [a.write(time, e) for a, e in zip(arrays, held, strict=True)]
-            done = find("logical_or")(finished, done)
+            done = logical_or(finished, done)
             return following, done, upcoming, arrays, nest.pack_sequence_as(state, kept), new_loop
 
         _, _, _, arrays, state, carried = while_loop(
-            lambda time, finished, *_: find("logical_not")(find("reduce_all")(finished)),
+            lambda time, finished, *_: logical_not(reduce_all(finished)),
             body,
             [time, finished, first, arrays, state, carried],
             parallel_iterations=parallel_iterations or 32,

@@ -10,16 +10,24 @@ from typing import Any
 from tensorfleet.api.layers.base import Layer
 from tensorfleet.api.layers.specs import InputSpec
 from tensorfleet.api.variables.initializers import Constant
+from tensorfleet.api.variables.lists import trainable_variables
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.graph.apply import constant
 from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.concat import concat, split
 from tensorfleet.ops.array.constructors import zeros
+from tensorfleet.ops.array.shape import expand_dims
+from tensorfleet.ops.array.shape import shape as tf_shape
+from tensorfleet.ops.linalg.matmul import matmul
+from tensorfleet.ops.math.trigonometry import sigmoid, tanh
+from tensorfleet.ops.nn.activations import bias_add
 
 KERNEL, BIAS = "kernel", "bias"
 
@@ -29,7 +37,7 @@ def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
     found, known = [], TensorShape(())
     for part in (prefix, suffix):
         if isinstance(part, Tensor):
-            tensor = find("expand_dims")(part, 0) if part.shape.rank == 0 else part
+            tensor = expand_dims(part, 0) if part.shape.rank == 0 else part
             value = constant_value(tensor)
             count = tensor.shape.as_list()[0] if tensor.shape.rank is not None else None
             static = unknown_shape(count) if value is None else TensorShape(value.tolist())
@@ -37,7 +45,7 @@ def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
             static = TensorShape([part] if isinstance(part, int) or part is None else part)
             if not static.is_fully_defined():
                 raise ValueError(f"Provided a prefix or suffix of None: {prefix} and {suffix}")
-            tensor = find("constant")(static.as_list(), dtypes.int32)
+            tensor = constant(static.as_list(), dtypes.int32)
         found.append(tensor)
         known = known.concatenate(static)
     return concat(found, 0), known
@@ -90,7 +98,7 @@ class RNNCell(Layer):
         known = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
         for v in parts:
             if id(v) not in known:
-                trained = any(v is t for t in find("trainable_variables")())
+                trained = any(v is t for t in trainable_variables())
                 (self._trainable_weights if trained else self._non_trainable_weights).append(v)
         return variable
 
@@ -110,7 +118,7 @@ class RNNCell(Layer):
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
         """A state of zeros for a batch like `inputs`, or of the size and type given."""
         if inputs is not None:
-            inputs = find("convert_to_tensor")(inputs, name="inputs")
+            inputs = convert_to_tensor(inputs, name="inputs")
             rows = inputs.shape.as_list()[0] if inputs.shape.rank else None
             if batch_size is not None and _known(batch_size) != rows:
                 raise ValueError(
@@ -122,7 +130,7 @@ class RNNCell(Layer):
                     "dtype from input tensor is different from the input param. Input tensor dtype: "
                     f"{inputs.dtype}, dtype: {dtype}"
                 )
-            batch_size, dtype = rows or find("shape")(inputs)[0], inputs.dtype
+            batch_size, dtype = rows or tf_shape(inputs)[0], inputs.dtype
         if batch_size is None or dtype is None:
             raise ValueError(
                 "batch_size and dtype cannot be None while constructing initial state: "
@@ -159,7 +167,7 @@ def _known(size: Any) -> int | None:
 
 def _activation(given: Any) -> Callable:
     if given is None:
-        return find("tanh")
+        return tanh
     if isinstance(given, str):
         return find(f"nn.{given}")
     return given
@@ -173,8 +181,8 @@ def _depth(shape: Any) -> int:
 
 
 def _affine(parts: list, kernel: Any, bias: Any) -> Tensor:
-    product = find("matmul")(concat(parts, 1), kernel)
-    return find("nn.bias_add")(product, bias)
+    product = matmul(concat(parts, 1), kernel)
+    return bias_add(product, bias)
 
 
 @export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
@@ -257,8 +265,8 @@ class GRUCell(LayerCell):
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        gates = find("sigmoid")(_affine([inputs, state], self._gate_kernel, self._gate_bias))
-        r, u = find("split")(value=gates, num_or_size_splits=2, axis=1)
+        gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
+        r, u = split(value=gates, num_or_size_splits=2, axis=1)
         candidate = _affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
         new = u * state + (1 - u) * self._activation(candidate)
         return new, new

@@ -15,12 +15,20 @@ from tensorfleet.api.layers.rnn_cells import (
     _depth,
 )
 from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.api.variables.initializers import Zeros
+from tensorfleet.api.variables.partitioned import fixed_size_partitioner
 from tensorfleet.base import dtypes
 from tensorfleet.base.logging import warn
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import constant
-from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.concat import concat, split
+from tensorfleet.ops.array.slicing import slice_
+from tensorfleet.ops.linalg.matmul import matmul
+from tensorfleet.ops.math.binary import add as tf_add
+from tensorfleet.ops.math.binary import multiply as tf_multiply
+from tensorfleet.ops.math.clip import clip_by_value
+from tensorfleet.ops.math.trigonometry import sigmoid as tf_sigmoid
 
 
 def _warn_of_concatenated(cell: Any) -> None:
@@ -70,11 +78,11 @@ class BasicLSTMCell(LayerCell):
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        sigmoid, add, multiply = find("sigmoid"), find("add"), find("multiply")
+        sigmoid, add, multiply = tf_sigmoid, tf_add, tf_multiply
         one = constant(1, dtypes.int32)
-        c, h = state if self._state_is_tuple else find("split")(value=state, num_or_size_splits=2, axis=one)
+        c, h = state if self._state_is_tuple else split(value=state, num_or_size_splits=2, axis=one)
         gates = _affine([inputs, h], self._kernel, self._bias)
-        i, j, f, o = find("split")(value=gates, num_or_size_splits=4, axis=one)
+        i, j, f, o = split(value=gates, num_or_size_splits=4, axis=one)
         forget = constant(self._forget_bias, f.dtype)
         new_c = add(multiply(c, sigmoid(add(f, forget))), multiply(sigmoid(i), self._activation(j)))
         new_h = multiply(self._activation(new_c), sigmoid(o))
@@ -140,7 +148,7 @@ class LSTMCell(LayerCell):
 
     def build(instance: Any, input_shape: Any) -> None:
         units, first = instance._num_units, instance._initializer
-        shards = find("fixed_size_partitioner")
+        shards = fixed_size_partitioner
         pieces = shards(instance._num_unit_shards) if instance._num_unit_shards is not None else None
         instance._kernel = instance.add_weight(
             KERNEL,
@@ -148,7 +156,7 @@ class LSTMCell(LayerCell):
             initializer=first,
             partitioner=pieces,
         )
-        zeros = _constant(0.0, instance.dtype) if first is None else find("zeros_initializer")(instance.dtype)
+        zeros = _constant(0.0, instance.dtype) if first is None else Zeros(instance.dtype)
         instance._bias = instance.add_weight(BIAS, shape=[4 * units], initializer=zeros)
         if instance._use_peepholes:
             for gate in "fio":
@@ -165,10 +173,10 @@ class LSTMCell(LayerCell):
         instance.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        sigmoid, clip = find("sigmoid"), find("clip_by_value")
+        sigmoid, clip = tf_sigmoid, clip_by_value
         c_old, h_old = self._parts(state)
         gates = _affine([inputs, h_old], self._kernel, self._bias)
-        i, j, f, o = find("split")(value=gates, num_or_size_splits=4, axis=1)
+        i, j, f, o = split(value=gates, num_or_size_splits=4, axis=1)
         if self._use_peepholes:
             forget = sigmoid(f + self._forget_bias + self._peepholes["f"] * c_old)
             c = forget * c_old + sigmoid(i + self._peepholes["i"] * c_old) * self._activation(j)
@@ -179,7 +187,7 @@ class LSTMCell(LayerCell):
         out = sigmoid(o + self._peepholes["o"] * c) if self._use_peepholes else sigmoid(o)
         h = out * self._activation(c)
         if self._num_proj is not None:
-            h = find("matmul")(h, self._proj_kernel)
+            h = matmul(h, self._proj_kernel)
             if self._proj_clip is not None:
                 h = clip(h, -self._proj_clip, self._proj_clip)
         new = LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
@@ -189,7 +197,7 @@ class LSTMCell(LayerCell):
         if self._state_is_tuple:
             return state
         units, outputs = self._num_units, self.output_size
-        return find("slice")(state, [0, 0], [-1, units]), find("slice")(state, [0, units], [-1, outputs])
+        return slice_(state, [0, 0], [-1, units]), slice_(state, [0, units], [-1, outputs])
 
     def get_config(self) -> dict[str, Any]:
         names = "num_units use_peepholes cell_clip initializer num_proj proj_clip num_unit_shards num_proj_shards "

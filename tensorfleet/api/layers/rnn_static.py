@@ -10,12 +10,19 @@ from tensorfleet.api.layers.rnn_cells import zero_state_tensors
 from tensorfleet.api.layers.rnn_wrappers import assert_like_rnncell
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
-from tensorfleet.base.naming import export, find
-from tensorfleet.graph.convert import to_tensor
+from tensorfleet.base.naming import export
+from tensorfleet.graph.convert import convert_to_tensor, to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies
+from tensorfleet.ops.array.basic import identity
+from tensorfleet.ops.array.concat import concat
 from tensorfleet.ops.array.shape import shape
+from tensorfleet.ops.array.stack import stack, unstack
+from tensorfleet.ops.array.tile_roll_reverse import reverse_sequence
 from tensorfleet.ops.control.cond import cond
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.compare import greater_equal, less
+from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_min
 
 
 @export("nn.static_rnn", "contrib.rnn.static_rnn")
@@ -52,10 +59,10 @@ def static_rnn(
             lengths = to_tensor(sequence_length, name="sequence_length")
             if lengths.shape.rank not in (None, 1):
                 raise ValueError("sequence_length must be a vector of length batch_size")
-            lengths = find("cast")(lengths, dtypes.int32)
+            lengths = cast(lengths, dtypes.int32)
             kind = nest.flatten(state)[0].dtype
             nothing = zero_state_tensors(cell.output_size, batch, kind)
-            shortest, longest = find("reduce_min")(lengths), find("reduce_max")(lengths)
+            shortest, longest = reduce_min(lengths), reduce_max(lengths)
         for time, now in enumerate(inputs):
             if time > 0:
                 entered.reuse_variables()
@@ -96,7 +103,7 @@ def _step(
     flat_state, zero = nest.flatten(state), nest.flatten(nothing)
 
     def through(output: list, new: list) -> list:
-        done = find("convert_to_tensor")(time) >= lengths
+        done = convert_to_tensor(time) >= lengths
         kept = [_choose(done, z, o) for z, o in zip(zero, output, strict=True)]
         return kept + [_choose(done, s, n) for s, n in zip(flat_state, new, strict=True)]
 
@@ -104,9 +111,9 @@ def _step(
         output, new = call()
         nest.assert_same_structure(state, new)
         made, states = nest.flatten(output), nest.flatten(new)
-        return cond(find("less")(time, shortest), lambda: made + states, lambda: through(made, states))
+        return cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
 
-    found = cond(find("greater_equal")(time, longest), lambda: zero + flat_state, run)
+    found = cond(greater_equal(time, longest), lambda: zero + flat_state, run)
     for t, s in zip(found, zero + flat_state, strict=True):
         t.set_shape(s.shape)
     outputs, states = found[: len(zero)], found[len(zero) :]
@@ -145,9 +152,9 @@ def static_state_saving_rnn(
         saved = [state_saver.save_state(state_name, state)]
     with control_dependencies(saved):
         last = outputs[-1]
-        flat_output = [find("identity")(t) for t in nest.flatten(last)]
+        flat_output = [identity(t) for t in nest.flatten(last)]
         outputs[-1] = _like(last, flat_output)
-        state = nest.map_structure(find("identity"), state) if named else find("identity")(state)
+        state = nest.map_structure(identity, state) if named else identity(state)
     return outputs, state
 
 
@@ -182,9 +189,7 @@ def static_bidirectional_rnn(
     output_bw = _reversed(made, sequence_length)
     pairs = zip(output_fw, output_bw, strict=True)
     outputs = [
-        nest.map_structure(lambda a, b: find("concat")([a, b], 1), f, b)
-        if nest.is_nested(f)
-        else find("concat")([f, b], 1)
+        nest.map_structure(lambda a, b: concat([a, b], 1), f, b) if nest.is_nested(f) else concat([f, b], 1)
         for f, b in pairs
     ]
     return outputs, state_fw, state_bw
@@ -197,9 +202,9 @@ def _reversed(steps: Any, lengths: Any) -> list:
     flat = [nest.flatten(s) for s in steps]
     columns = []
     for column in zip(*flat, strict=True):
-        stacked = find("stack")(list(column))
-        turned = find("reverse_sequence")(stacked, lengths, seq_axis=0, batch_axis=1)
-        pieces = find("unstack")(turned, num=len(column))
+        stacked = stack(list(column))
+        turned = reverse_sequence(stacked, lengths, seq_axis=0, batch_axis=1)
+        pieces = unstack(turned, num=len(column))
         for piece, old in zip(pieces, column, strict=True):
             piece.set_shape(old.shape)
         columns.append(pieces)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorfleet.api.layers.rnn_cells import LSTMStateTuple, RNNCell, seed_of
+from tensorfleet.api.nn.normalization import dropout
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.logging import warn
@@ -18,6 +19,10 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import device, name_scope
 from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.slicing import slice_
+from tensorfleet.ops.math.binary import div
+from tensorfleet.ops.math.unary import floor
+from tensorfleet.ops.random.ops import random_uniform
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 
@@ -109,7 +114,7 @@ class MultiRNNCell(RNNCell):
                         )
                     held = state[i]
                 else:
-                    held = find("slice")(state, [0, start], [-1, cell.state_size])
+                    held = slice_(state, [0, start], [-1, cell.state_size])
                     start += cell.state_size
                 current, new = cell(current, held)
                 new_states.append(new)
@@ -213,7 +218,7 @@ class DropoutWrapper(Wrapper):
 
         def make(size: Any, seed: int | None) -> Tensor:
             shape = [1, *TensorShape([size] if isinstance(size, int) else size).as_list()]
-            return find("random_uniform")(shape, seed=seed, dtype=kind)
+            return random_uniform(shape, seed=seed, dtype=kind)
 
         drops = {k: isinstance(p, Tensor) or p < 1.0 for k, p in self._keep.items()}
         if drops["input"]:
@@ -243,7 +248,7 @@ class DropoutWrapper(Wrapper):
                 found.append(_masked(value, self._noise[salt][i], keep))
             else:
                 seed = seed_of(self._seed, f"{salt}_{i}")
-                found.append(find("nn.dropout")(value, keep_prob=keep, seed=seed))
+                found.append(dropout(value, keep_prob=keep, seed=seed))
         return nest.pack_sequence_as(values, found)
 
     def _step(self, inputs: Any, state: Any, cell: Callable, **kwargs: Any) -> Any:
@@ -301,8 +306,8 @@ def _probability(name: str, value: Any) -> Any:
 def _masked(value: Tensor, noise: Tensor, keep: Any) -> Tensor:
     """The same units dropped in every step."""
     keep = keep if isinstance(keep, Tensor) else constant(keep, value.dtype)
-    kept = find("floor")(keep + noise)
-    made = find("div")(value, keep) * kept
+    kept = floor(keep + noise)
+    made = div(value, keep) * kept
     made.set_shape(value.shape)
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
@@ -17,6 +17,7 @@ from tensorfleet.ops.array.gather import gather
 from tensorfleet.ops.array.shape import shape, size
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.math.clip import clip_by_norm
+from tensorfleet.ops.ragged.functions import map_flat_values
 
 
 def parts_of(params: Any) -> list:
@@ -47,7 +48,7 @@ def embedding_lookup(
     rows are scaled down to that length. Ragged ids give ragged rows.
     """
     if hasattr(ids, "flat_values"):
-        return find("ragged.map_flat_values")(
+        return map_flat_values(
             lambda flat: embedding_lookup(params, flat, partition_strategy, name, validate_indices, max_norm),
             ids,
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet.api.signal.frames import frame, hann_window, overlap_and_add
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -26,16 +26,9 @@ from tensorfleet.ops.math.binary import maximum
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.math.complex_numbers import complex as complex_
 from tensorfleet.ops.math.complex_numbers import real
+from tensorfleet.ops.math.fft import irfft, rfft
 from tensorfleet.ops.math.reduce_functions import reduce_sum
 from tensorfleet.ops.math.sums import linspace
-
-
-def _rfft(x: Tensor, length: Any) -> Tensor:
-    return find("signal.rfft")(x, length)
-
-
-def _irfft(x: Tensor, length: Any) -> Tensor:
-    return find("signal.irfft")(x, length)
 
 
 def _scalar(x: Any, name: str) -> Any:
@@ -70,7 +63,7 @@ def stft(
         framed = frame(signals, length, step, pad_end=pad_end)
         if window_fn is not None:
             framed = framed * window_fn(length, dtype=framed.dtype.base_dtype)
-        return _rfft(framed, [size])
+        return rfft(framed, [size])
 
 
 @export("signal.inverse_stft_window_fn")
@@ -106,7 +99,7 @@ def inverse_stft(
         spectra = to_tensor(stfts, name="stfts")
         length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
         size = _enclosing_power_of_two(length) if fft_length is None else _scalar(fft_length, "fft_length")
-        frames = _irfft(spectra, [size])
+        frames = irfft(spectra, [size])
         if isinstance(size, int) and isinstance(length, int):
             if size > length:
                 frames = frames[..., :length]
@@ -195,12 +188,12 @@ def _wide(x: Tensor) -> Tensor:
 
 def _dct1(x: Tensor, length: Any, norm: str | None) -> Tensor:
     mirrored = concat([x, apply("ReverseV2", x[..., 1:-1], [len(x.shape.as_list()) - 1])], -1)
-    return real(_rfft(mirrored, None))
+    return real(rfft(mirrored, None))
 
 
 def _dct2(x: Tensor, length: Any, norm: str | None) -> Tensor:
     kind = x.dtype.base_dtype
-    spectrum = _rfft(x, [2 * length])[..., :length]
+    spectrum = rfft(x, [2 * length])[..., :length]
     made = real(spectrum * (_phase(length, -1.0, kind) * _wide(to_tensor(2.0, kind))))
     if norm != "ortho":
         return made
@@ -219,7 +212,7 @@ def _dct3(x: Tensor, length: Any, norm: str | None) -> Tensor:
     else:
         x = x * cast(length, kind)
     spectrum = _wide(x) * (_phase(length, 1.0, kind) * _wide(to_tensor(2.0, kind)))
-    return _irfft(spectrum, [2 * length])[..., :length]
+    return irfft(spectrum, [2 * length])[..., :length]
 
 
 def _dct4(x: Tensor, length: Any, norm: str | None) -> Tensor:

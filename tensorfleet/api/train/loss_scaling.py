@@ -6,12 +6,28 @@ import abc
 from collections.abc import Iterator
 from typing import Any
 
+from tensorfleet.api.distribute.context import ReduceOp, get_replica_context, get_strategy, has_strategy
 from tensorfleet.api.train.optimizer import Optimizer
+from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
+from tensorfleet.base.nest import flatten
+from tensorfleet.graph.apply import constant
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies
+from tensorfleet.ops.array.basic import group, identity, no_op
+from tensorfleet.ops.array.constructors import zeros_like
+from tensorfleet.ops.array.stack import stack
+from tensorfleet.ops.control.cond import cond
+from tensorfleet.ops.math.binary import maximum
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.compare import equal, logical_and, logical_not
+from tensorfleet.ops.math.compare import where as tf_where
+from tensorfleet.ops.math.reduce_functions import reduce_all
+from tensorfleet.ops.math.unary import is_finite
+from tensorfleet.session.config import set_experimental_options
 
 _PLACE = "python.training.experimental"
 
@@ -36,7 +52,7 @@ class LossScale(abc.ABC):
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
         """A variable that the scale keeps."""
         with control_dependencies(None):
-            made = find("Variable")(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
+            made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
         self._weights[name] = made
         return made
 
@@ -67,11 +83,11 @@ class FixedLossScale(LossScale):
 
     def __call__(self) -> Tensor:
         """The number."""
-        return find("constant")(self._loss_scale_value, dtypes.float32)
+        return constant(self._loss_scale_value, dtypes.float32)
 
     def update(self, grads: Any) -> tuple[Operation, bool]:
         """Nothing to do; gradients are always applied."""
-        return find("no_op")(), True
+        return no_op(), True
 
     def __repr__(self) -> str:
         return f"FixedLossScale({self._loss_scale_value})"
@@ -82,23 +98,23 @@ class FixedLossScale(LossScale):
 
 
 def _all_finite(grads: Any) -> Tensor:
-    flat = [g.values if isinstance(g, IndexedSlices) else g for g in find("nest.flatten")(grads)]
-    checks = [find("reduce_all")(find("is_finite")(g)) for g in flat if g is not None]
-    return find("reduce_all")(find("stack")(checks) if checks else find("constant")([], dtypes.bool_))
+    flat = [g.values if isinstance(g, IndexedSlices) else g for g in flatten(grads)]
+    checks = [reduce_all(is_finite(g)) for g in flat if g is not None]
+    return reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
 
 
 def _finite_everywhere(grads: Any) -> Tensor:
     """Whether the gradients of all replicas are finite."""
-    if not find("distribute.has_strategy")():
+    if not has_strategy():
         return _all_finite(grads)
-    strategy = find("distribute.get_strategy")()
+    strategy = get_strategy()
 
     def finite(*mine: Any) -> Tensor:
-        return find("cast")(_all_finite(mine), dtypes.float32)
+        return cast(_all_finite(mine), dtypes.float32)
 
-    each = strategy.extended.call_for_each_replica(finite, args=tuple(find("nest.flatten")(grads)))
-    total = strategy.reduce(find("distribute.ReduceOp").SUM, each, axis=None)
-    return find("equal")(total, float(strategy.num_replicas_in_sync))
+    each = strategy.extended.call_for_each_replica(finite, args=tuple(flatten(grads)))
+    total = strategy.reduce(ReduceOp.SUM, each, axis=None)
+    return equal(total, float(strategy.num_replicas_in_sync))
 
 
 @export("train.experimental.DynamicLossScale", f"{_PLACE}.loss_scale.DynamicLossScale")
@@ -134,23 +150,23 @@ class DynamicLossScale(LossScale):
 
     def __call__(self) -> Tensor:
         """The scale as it is now."""
-        return find("convert_to_tensor")(self._current_loss_scale)
+        return convert_to_tensor(self._current_loss_scale)
 
     def update(self, grads: Any) -> tuple[Tensor, Tensor]:
         """Grows, shrinks or counts; only finite gradients should be applied."""
         finite = _finite_everywhere(grads)
-        where, scale = find("where"), self._current_loss_scale.read_value()
+        where, scale = tf_where, self._current_loss_scale.read_value()
         steps = self._num_good_steps.read_value() + 1
-        due = find("logical_and")(finite, steps >= self._increment_period)
+        due = logical_and(finite, steps >= self._increment_period)
         grown = scale * self._multiplier
-        larger = where(find("is_finite")(grown), grown, scale)
-        smaller = find("maximum")(scale / self._multiplier, 1.0)
+        larger = where(is_finite(grown), grown, scale)
+        smaller = maximum(scale / self._multiplier, 1.0)
         new_scale = where(due, larger, where(finite, scale, smaller))
-        counting = find("logical_and")(finite, find("logical_not")(due))
-        new_steps = where(counting, steps, find("zeros_like")(steps))
+        counting = logical_and(finite, logical_not(due))
+        new_steps = where(counting, steps, zeros_like(steps))
         updates = self._current_loss_scale.assign(new_scale), self._num_good_steps.assign(new_steps)
         with control_dependencies(updates):
-            return find("identity")(finite), finite
+            return identity(finite), finite
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={value}" for name, value in self.get_config().items())
@@ -182,7 +198,7 @@ def times(gradient: Any, factor: Tensor) -> Any:
         return None
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(times(gradient.values, factor), gradient.indices, gradient.dense_shape)
-    return gradient * find("cast")(factor, gradient.dtype)
+    return gradient * cast(factor, gradient.dtype)
 
 
 @export(
@@ -231,9 +247,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         pairs = tuple(grads_and_vars)
         with control_dependencies(None):
             self._optimizer._create_slots([v for g, v in pairs if g is not None])
-        if not find("distribute.has_strategy")():
+        if not has_strategy():
             return self._apply_if_finite(None, pairs, global_step, name)
-        replica = find("distribute.get_replica_context")()
+        replica = get_replica_context()
         return replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
 
     def _apply_if_finite(self, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
@@ -245,12 +261,12 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             if strategy is None:
                 return self._optimizer.apply_gradients(*given)
             done = strategy.extended.call_for_each_replica(self._optimizer.apply_gradients, args=given)
-            return find("group")(strategy.experimental_local_results(done))
+            return group(strategy.experimental_local_results(done))
 
         if should_apply is True:
             with control_dependencies([update]):
                 return applied()
-        return find("group")(find("cond")(should_apply, applied, find("no_op")), update)
+        return group(cond(should_apply, applied, no_op), update)
 
     def get_slot(self, var: Any, name: str) -> Any:
         """A slot of the other optimizer."""
@@ -282,7 +298,7 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
             '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, but got: '
             f"{opt}"
         )
-    find("config.optimizer.set_experimental_options")({"auto_mixed_precision": True})
+    set_experimental_options({"auto_mixed_precision": True})
     return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
 
 
@@ -293,4 +309,4 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
 )
 def disable_mixed_precision_graph_rewrite() -> None:
     """Ends what `enable_mixed_precision_graph_rewrite` began; optimizers that were wrapped stay so."""
-    find("config.optimizer.set_experimental_options")({"auto_mixed_precision": False})
+    set_experimental_options({"auto_mixed_precision": False})

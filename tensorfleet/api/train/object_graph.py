@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.saveables import is_trackable
 from tensorfleet.api.variables.variable import Variable
+from tensorfleet.base import packages
 
 _VALUE = "VARIABLE_VALUE"
 
@@ -126,7 +127,7 @@ def attributes(node: Any) -> Iterator[tuple[str, Any]]:
     made = getattr(node, "_named_weights", {})
     held = {name: value for name, value in made.items() if is_held(value)}
     untracked = getattr(type(node), "_untracked", ())
-    is_ours = type(node).__module__.partition(".")[0] == __package__.partition(".")[0]
+    is_ours = type(node).__module__.partition(".")[0] in packages.NAMES
     for name, value in vars(node).items():
         if not (name.startswith("_") and is_ours) and name not in untracked and is_held(value):
             held[name] = value

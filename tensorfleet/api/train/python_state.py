@@ -10,8 +10,9 @@ import numpy as np
 
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.ops.control.host_ops import py_func
 
 
 class _StateSaveable(SaveableObject):
@@ -25,7 +26,7 @@ class _StateSaveable(SaveableObject):
         def serialized() -> Any:
             return np.array(self._state.serialize(), object)
 
-        return _with_no_shape(find("py_func")(serialized, [], dtypes.string))
+        return _with_no_shape(py_func(serialized, [], dtypes.string))
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
         """Gives Python the string back."""
@@ -33,7 +34,7 @@ class _StateSaveable(SaveableObject):
         def deserialized(text: bytes) -> None:
             self._state.deserialize(text)
 
-        return find("py_func")(deserialized, [restored_tensors[0]], [])
+        return py_func(deserialized, [restored_tensors[0]], [])
 
 
 def _with_no_shape(tensor: Tensor) -> Tensor:

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.constructors import zeros_like
+from tensorfleet.ops.array.shape import reshape
+from tensorfleet.ops.array.stack import stack
+from tensorfleet.ops.math.binary import add
 from tensorfleet.ops.random.stateful import PHILOX
 
 _THREEFRY = 2
@@ -66,7 +72,7 @@ class Generator:
             assert alg is not None and state is not None
             first = _state_tensor(state)
             first.shape.assert_is_compatible_with([_state_size(alg)])
-        make = find("Variable")
+        make: Any = Variable
         self._state = make(first, dtype=dtypes.int64, trainable=False, use_resource=True, name="StateVar")
         self._alg = alg
 
@@ -153,7 +159,7 @@ class Generator:
     ) -> Tensor:
         with name_scope(name, scope_name, [shape, mean, stddev]) as scope:
             mean, stddev = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
-            return find("add")(self._draw(op_type, shape, dtype=dtype) * stddev, mean, name=scope)
+            return add(self._draw(op_type, shape, dtype=dtype) * stddev, mean, name=scope)
 
     def uniform(
         self,
@@ -173,7 +179,7 @@ class Generator:
             if dtype.is_integer:
                 return self._draw("StatefulUniformInt", shape, low, high, name=scope)
             drawn = self._draw("StatefulUniform", shape, dtype=dtype)
-            return find("add")(drawn * (high - low), low, name=scope)
+            return add(drawn * (high - low), low, name=scope)
 
     def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None) -> Tensor:
         """Integers of all that the type has."""
@@ -193,7 +199,7 @@ class Generator:
         """Seeds for stateless operations, [2, count]."""
         _state_size(self._alg)
         keys = self.uniform_full_int([count], dtypes.int64)
-        return find("stack")([keys, find("zeros_like")(keys)])
+        return stack([keys, zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
         """Other streams, whose keys come from this one; they must be known while the graph is built, as in TensorFlow."""
@@ -206,7 +212,7 @@ def _key_counter(key: Any, counter: Any, alg: int) -> Tensor:
     counter, key = _state_tensor(counter), _state_tensor(key)
     counter.shape.assert_is_compatible_with([_state_size(alg) - 1])
     key.shape.assert_is_compatible_with([])
-    return find("concat")([counter, find("reshape")(key, [1])], 0)
+    return concat([counter, reshape(key, [1])], 0)
 
 
 _global: list[Generator] = []

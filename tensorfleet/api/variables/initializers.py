@@ -11,10 +11,11 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Tensor
+from tensorfleet.ops.array.constructors import fill, ones, zeros
 from tensorfleet.ops.random import ops as random_ops
 
 
@@ -52,7 +53,7 @@ class Zeros(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return find("zeros")(shape, dtype or self.dtype)
+        return zeros(shape, dtype or self.dtype)
 
 
 @export("ones_initializer", "initializers.ones")
@@ -63,7 +64,7 @@ class Ones(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return find("ones")(shape, dtype or self.dtype)
+        return ones(shape, dtype or self.dtype)
 
 
 @export("constant_initializer", "initializers.constant")
@@ -85,7 +86,7 @@ class Constant(Initializer):
         verify = self._verify_shape if verify_shape is None else verify_shape
         kind = dtypes.as_dtype(dtype or self.dtype)
         if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
-            return find("fill")(shape, constant(self.value, kind))
+            return fill(shape, constant(self.value, kind))
         value = np.asarray(self.value)
         if value.dtype.kind in "iufb" and kind.np_dtype.kind in "iufbV":
             value = value.astype(kind.np_dtype)

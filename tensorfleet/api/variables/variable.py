@@ -12,7 +12,7 @@ from tensorfleet.api.variables.base import (
     VariableSynchronization,
 )
 from tensorfleet.api.variables.guard import guarded
-from tensorfleet.base import dtypes
+from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
@@ -103,6 +103,11 @@ class RefVariable(Variable):
         return apply("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
+        return self._variable
+
+    def ref(self) -> Tensor:
+        """The name of `_ref` before TensorFlow 1.0: the tensor that holds the value, to be changed."""
+        logging.log_first_n(logging.WARN, "tf.Variable.ref is now tf.Variable._ref.", 1)
         return self._variable
 
     def _AsTensor(self) -> Tensor:

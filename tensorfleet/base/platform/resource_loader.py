@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from tensorfleet.base import packages
 from tensorfleet.base.files import local_path
 from tensorfleet.base.naming import export
 
@@ -34,8 +35,7 @@ def get_root_dir_with_all_resources() -> str:
 @export("resource_loader.load_resource")
 def load_resource(path: str) -> bytes:
     """The content of a file inside this package's directory."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    with open(local_path(os.path.join(package, path)), "rb") as f:
+    with open(local_path(os.path.join(packages.FOLDERS[0], path)), "rb") as f:
         return f.read()
 
 

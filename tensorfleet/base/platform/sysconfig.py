@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tensorfleet.base import packages
 from tensorfleet.base.naming import export, publish
 
 CXX11_ABI_FLAG = 1
@@ -11,7 +12,7 @@ MONOLITHIC_BUILD = 0
 publish(CXX11_ABI_FLAG, "sysconfig.CXX11_ABI_FLAG", "CXX11_ABI_FLAG")
 publish(MONOLITHIC_BUILD, "sysconfig.MONOLITHIC_BUILD", "MONOLITHIC_BUILD")
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ROOT = os.path.dirname(packages.FOLDERS[0])
 
 
 @export("sysconfig.get_lib")

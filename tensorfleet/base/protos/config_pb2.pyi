@@ -1,8 +1,8 @@
-from tensorfleet.protos import cluster_pb2 as _cluster_pb2
-from tensorfleet.protos import debug_pb2 as _debug_pb2
-from tensorfleet.protos import graph_pb2 as _graph_pb2
-from tensorfleet.protos import rewriter_config_pb2 as _rewriter_config_pb2
-from tensorfleet.protos import step_stats_pb2 as _step_stats_pb2
+from tensorfleet.base.protos import cluster_pb2 as _cluster_pb2
+from tensorfleet.base.protos import debug_pb2 as _debug_pb2
+from tensorfleet.base.protos import graph_pb2 as _graph_pb2
+from tensorfleet.base.protos import rewriter_config_pb2 as _rewriter_config_pb2
+from tensorfleet.base.protos import step_stats_pb2 as _step_stats_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor

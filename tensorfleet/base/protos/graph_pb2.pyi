@@ -1,5 +1,5 @@
-from tensorfleet.protos import tensor_pb2 as _tensor_pb2
-from tensorfleet.protos import types_pb2 as _types_pb2
+from tensorfleet.base.protos import tensor_pb2 as _tensor_pb2
+from tensorfleet.base.protos import types_pb2 as _types_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message

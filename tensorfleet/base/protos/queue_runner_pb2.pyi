@@ -1,4 +1,4 @@
-from tensorfleet.protos import errors_pb2 as _errors_pb2
+from tensorfleet.base.protos import errors_pb2 as _errors_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message

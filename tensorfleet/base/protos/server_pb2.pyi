@@ -1,5 +1,5 @@
-from tensorfleet.protos import cluster_pb2 as _cluster_pb2
-from tensorfleet.protos import config_pb2 as _config_pb2
+from tensorfleet.base.protos import cluster_pb2 as _cluster_pb2
+from tensorfleet.base.protos import config_pb2 as _config_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Optional, Union as _Union

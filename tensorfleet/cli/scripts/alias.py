@@ -19,23 +19,17 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from tensorfleet.base.naming import INSTEAD
 from tensorfleet.cli.scripts import any_messages
-from tensorfleet_legacy.compat import numpy_methods as old_methods
-from tensorfleet_legacy.compat import protobuf_messages as old_messages
-from tensorfleet_legacy.compat import scipy_functions as old_scipy
-from tensorfleet_legacy.compat.numpy_functions import narrow, widen
-from tensorfleet_legacy.compat.numpy_names import put_back, take_away
+from tensorfleet.cli.scripts.annex import old_scripts
 
 _US = "tensorfleet"
 _THEM = "tensorflow"
 # The packages in which TensorFlow 1.15 keeps its parts; scripts import from them too.
 _PARTS = ("tensorflow_core", "tensorflow_estimator")
 # Holds a package `tensorflow` that installs the alias: for the processes a script starts itself.
-_STAND_IN = Path(__file__).parent / "stand_in"
-_old_names: list[tuple[Any, str]] = []  # of numpy and Python, there while the alias is
+_STAND_IN = Path(__file__).parents[1] / "stand_in"
 
 
 def install() -> None:
@@ -46,13 +40,9 @@ def install() -> None:
     if loaded is not None and not str(getattr(loaded, "__file__", "")).startswith(str(_STAND_IN)):
         raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
     sys.meta_path.insert(0, _Finder())
-    old_messages.LOADER.install()
-    old_scipy.install()
+    old_scripts().install()
     sys.meta_path.append(_LastFinder())
-    _old_names[:] = put_back()
-    old_methods.put_back()
     any_messages.install()
-    widen()
     sys.path.insert(
         0, str(_STAND_IN)
     )  # what multiprocessing spawns has this path instead of the environment's
@@ -63,13 +53,9 @@ def install() -> None:
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
-    old_messages.LOADER.uninstall()
-    old_scipy.uninstall()
+    old_scripts().uninstall()
     sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
-    take_away(_old_names)
-    old_methods.take_away()
     any_messages.uninstall()
-    narrow()
     for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]
@@ -201,9 +187,10 @@ class _Loader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         # Python puts a module that it loads into the package around it, in place of a function of the same name. Those
         # that have one are there before anyone asks.
-        for name, value in vars(self._module).items():
-            hidden = sys.modules.get(f"{self._module.__name__}.{name}")
-            if hidden is not None and not isinstance(value, ModuleType):
+        inside = f"{self._module.__name__}."
+        for full, hidden in tuple(sys.modules.items()):
+            name = full.removeprefix(inside)
+            if full.startswith(inside) and "." not in name and vars(self._module).get(name) is not hidden:
                 sys.modules.setdefault(f"{spec.name}.{name}", hidden)
         return self._module
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
+from tensorfleet.cli.scripts.annex import old_scripts
 from tensorfleet.cli.scripts.packages import home_of
-from tensorfleet_legacy.compat.python2 import parse
 
 # What a task must be told, and what scripts call the flags for it; dashes count as underscores.
 _WHERE = r"(hosts?|address(es)?|addrs?|list|ips?|ip_ports?|servers?|nodes?|machines?|spec|urls?)"
@@ -408,7 +408,7 @@ def modules(script: Path, depth: int, seen: set[Path] | None = None) -> Iterator
     try:
         with tokenize.open(script) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of old spellings Python tells where the script runs, if asked
-            tree, _ = parse(file.read(), str(script))
+            tree, _ = old_scripts().parse(file.read(), str(script))
     except (SyntaxError, UnicodeDecodeError, ValueError):
         return
     yield tree

@@ -17,11 +17,12 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
+from tensorfleet.base import packages
 from tensorfleet.cli.scripts import alias
+from tensorfleet.cli.scripts.annex import old_scripts
 from tensorfleet.cli.scripts.bootstrap import CLUSTER_FILE
 from tensorfleet.cli.scripts.hostnames import take_host
 from tensorfleet.cli.scripts.packages import places_of
-from tensorfleet_legacy.compat import python2_scripts as old_scripts
 
 ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # cluster/membership/shutdown.py reads it
 # What Python says about statements that were right in Python 2.
@@ -135,14 +136,14 @@ def _compile(path: str, module: ModuleType, use_alias: bool) -> CodeType:
             module.__package__ = package
         if not use_alias:
             return compile(source, path, "exec")
-        old_scripts.install()
-        code, is_old = old_scripts.compile_script(source, path)
+        old_scripts().install_script_loader()
+        code, is_old = old_scripts().compile_script(source, path)
     except SyntaxError as error:
         report = _about_old_syntax(error)
         if report is None:
             raise
         _give_up(1, report)
-    module.__dict__.update(old_scripts.names_for(source, is_old))
+    module.__dict__.update(old_scripts().names_for(source, is_old))
     if is_old:
         print(
             f"tensorfleet: {path} is Python 2 and runs as Python 3: see docs/migrating.md.", file=sys.stderr
@@ -190,12 +191,13 @@ def _show_errors_of(path: str) -> None:
 
 def _is_ours(file: str) -> bool:
     """Whether a frame is of what starts scripts and loads their modules, which is nothing to a user."""
-    launch = Path(__file__).parent
-    return (
-        file.startswith("<frozen ")
-        or Path(file).parent == launch
-        or Path(file) == launch.parent / "__main__.py"
+    core, annex = packages.FOLDERS
+    starts = (
+        os.path.join(core, "cli", ""),
+        os.path.join(annex, "compat", ""),
+        os.path.join(core, "__main__.py"),
     )
+    return file.startswith(("<frozen ", *starts))
 
 
 def _give_up(code: int, message: str) -> NoReturn:

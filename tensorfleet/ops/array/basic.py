@@ -277,12 +277,3 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
 def unknown_like(op: Operation) -> list[TensorShape]:
     """Unknown shapes for all outputs."""
     return [UNKNOWN] * len(op._outputs)
-
-
-def zeros_of(shape: tuple, dtype: np.dtype) -> np.ndarray:
-    """A numpy array of zeros (empty bytes for strings)."""
-    if dtype.kind == "O":
-        out = np.empty(shape, object)
-        out.fill(b"")
-        return out
-    return np.zeros(shape, dtype)

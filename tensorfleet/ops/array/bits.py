@@ -13,8 +13,9 @@ from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.ops.array.shape import bracketed
-from tensorfleet.ops.common import UNKNOWN, is_numpy, same_as_input
+from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.samples import case
 
 _BITS = (

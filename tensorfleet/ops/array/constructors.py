@@ -16,19 +16,11 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array.basic import zeros_of
+from tensorfleet.kernels.arrays import is_numpy, zeros_of
 from tensorfleet.ops.array.shape import invalid
 from tensorfleet.ops.array.shape import rank as rank_of
 from tensorfleet.ops.array.shape import shape as shape_of
-from tensorfleet.ops.common import (
-    UNKNOWN,
-    ints,
-    is_numpy,
-    same_as_input,
-    shape_given_by,
-    static_value,
-    vector_of,
-)
+from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, shape_given_by, static_value, vector_of
 from tensorfleet.ops.samples import case
 from tensorfleet.state.tensor_lists import TensorList
 

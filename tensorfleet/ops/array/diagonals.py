@@ -12,9 +12,9 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.array.basic import zeros_of
+from tensorfleet.kernels.arrays import is_numpy, zeros_of
 from tensorfleet.ops.array.shape import invalid
-from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, same_as_input, static_value
+from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, static_value
 from tensorfleet.ops.samples import case
 
 _V = np.array([1.0, 2.0, 3.0], np.float32)

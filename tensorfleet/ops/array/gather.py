@@ -16,11 +16,12 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels.arrays import all_within, is_numpy
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.ops.array.shape import bracketed, dense_gradient, invalid, reshape
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.array.shape import size as size_of
-from tensorfleet.ops.common import UNKNOWN, all_within, first_bad, is_numpy, static_value
+from tensorfleet.ops.common import UNKNOWN, first_bad, static_value
 from tensorfleet.ops.samples import case
 from tensorfleet.ops.state.variables import handle_shape
 

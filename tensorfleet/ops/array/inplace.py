@@ -10,7 +10,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.array.basic import zeros_of
+from tensorfleet.kernels.arrays import zeros_of
 from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.math.cast import cast
 

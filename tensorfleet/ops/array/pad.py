@@ -12,12 +12,12 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.array.basic import zeros_of
+from tensorfleet.kernels.arrays import is_numpy, zeros_of
 from tensorfleet.ops.array.shape import dense_gradient, invalid
 from tensorfleet.ops.array.shape import rank as rank_of
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.array.stack import stack
-from tensorfleet.ops.common import UNKNOWN, is_numpy, static_value
+from tensorfleet.ops.common import UNKNOWN, static_value
 from tensorfleet.ops.samples import case
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -25,6 +25,7 @@ from tensorfleet.graph.scopes import (
     graph_stack,
     outermost_graph,
 )
+from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.common import same_as_input, scalar
 from tensorfleet.ops.samples import case
 
@@ -163,7 +164,6 @@ def timestamp(name: str | None = None) -> Tensor:
 @export("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
     """An operation that fails when any floating-point tensor made so far holds a NaN or an infinity."""
-    from tensorfleet.base.naming import find
 
     checks: list[Tensor] = []
     for made in get_default_graph().get_operations():
@@ -176,4 +176,4 @@ def add_check_numerics_ops() -> Operation:
                     )
                 with control_dependencies(checks[-1:]):
                     checks.append(apply("CheckNumerics", output, message=f"{made.name}:{output.value_index}"))
-    return find("group")(*checks[-1:])
+    return group(*checks[-1:])

@@ -12,10 +12,10 @@ from tensorfleet.base.shapes import TensorShape, difference
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.array.basic import zeros_of
+from tensorfleet.kernels.arrays import is_numpy, zeros_of
 from tensorfleet.ops.array.gather import index_columns
 from tensorfleet.ops.array.shape import bracketed, dense_gradient
-from tensorfleet.ops.common import ints, is_numpy, shape_given_by
+from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.samples import case
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -13,12 +13,13 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.ops.array.constructors import ones_like
 from tensorfleet.ops.array.shape import bracketed, dense_gradient, invalid, known_rank
 from tensorfleet.ops.array.shape import rank as rank_of
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.array.stack import stack
-from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
+from tensorfleet.ops.common import UNKNOWN, ints, shape_given_by, static_value
 from tensorfleet.ops.samples import case
 
 _X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -13,11 +13,12 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.ops.array.shape import dense_gradient, invalid, known_rank
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.array.shape import size as size_of
-from tensorfleet.ops.common import UNKNOWN, ints, is_numpy, shape_given_by, static_value
+from tensorfleet.ops.common import UNKNOWN, ints, shape_given_by, static_value
 from tensorfleet.ops.nn.shapes import of_rank
 from tensorfleet.ops.samples import case
 

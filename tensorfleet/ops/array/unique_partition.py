@@ -14,10 +14,10 @@ from tensorfleet.base.shapes import TensorShape, unknown_shape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.kernels.arrays import zeros_of
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.sparse import union_of
 from tensorfleet.kernels.string_index import first_of_each
-from tensorfleet.ops.array.basic import zeros_of
 from tensorfleet.ops.array.shape import dense_gradient, invalid
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.common import (

@@ -7,20 +7,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorfleet.base import dtypes, errors
-from tensorfleet.base.naming import export
-from tensorfleet.base.platform.compat import as_text
+from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply_op
-from tensorfleet.graph.constant import constant_value
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, find_function
-from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.graph.scopes import device, get_default_graph
 from tensorfleet.ops.common import UNKNOWN
-from tensorfleet.ops.control.function_calls import Defun, call_body, kernels_of
+from tensorfleet.ops.control.function_calls import call_body, kernels_of
+
+
+def named_body(function: Any, tensors: Sequence[Tensor]) -> str:
+    """The name in the graph's library of a function, for arguments of these types."""
+    body = function._body([t.dtype.base_dtype for t in tensors])
+    kernels_of(body)  # refuses what cannot be called
+    if body.captures:
+        raise ValueError(
+            f"Function '{body.name}' uses tensors from around it: give them as arguments instead."
+        )
+    return body.name
 
 
 def _known(values: Sequence[Any]) -> bool:
@@ -73,7 +77,7 @@ def _if(
 def _case_shapes(op: Operation) -> list[TensorShape]:
     """Also puts functions that are given as such into the graph's library."""
     branches = op._attrs["branches"]
-    op._attrs["branches"] = [_named(f, op._inputs[1:]) if hasattr(f, "_body") else f for f in branches]
+    op._attrs["branches"] = [named_body(f, op._inputs[1:]) if hasattr(f, "_body") else f for f in branches]
     return _declared(op)
 
 
@@ -162,136 +166,3 @@ def _for(
 
 
 not_differentiable("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "For")
-
-
-def _named(function: Any, tensors: Sequence[Tensor]) -> str:
-    """The name in the graph's library of a function, for arguments of these types."""
-    body = function._body([t.dtype.base_dtype for t in tensors])
-    kernels_of(body)  # refuses what cannot be called
-    if body.captures:
-        raise ValueError(
-            f"Function '{body.name}' uses tensors from around it: give them as arguments instead."
-        )
-    return body.name
-
-
-@export("python.ops.functional_ops.If")
-def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | None = None) -> list:
-    """One of two functions of the inputs, as a condition says when it runs."""
-    tensors = [to_tensor(x) for x in inputs]
-    made = apply_op(
-        "If",
-        cond,
-        tensors,
-        then_branch=_named(then_branch, tensors),
-        else_branch=_named(else_branch, tensors),
-        Tout=[t.dtype.base_dtype for t in then_branch._body([x.dtype.base_dtype for x in tensors]).outputs],
-        name=name,
-    )
-    return made.outputs
-
-
-@export("python.ops.functional_ops.While")
-def While(input_: Any, cond: Any, body: Any, name: str | None = None, hostmem: Any = None) -> list:
-    """Applies one function to values as long as another says so of them.
-
-    What the first function takes from around it stays the same in all rounds.
-    """
-    tensors = [to_tensor(x) for x in input_]
-    test, step = _named(cond, tensors), body._body([t.dtype.base_dtype for t in tensors])
-    kernels_of(step)
-    made = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
-    return made.outputs[: len(tensors)]
-
-
-@export("python.ops.functional_ops.For")
-def For(
-    start: Any,
-    limit: Any,
-    delta: Any,
-    inputs: Any,
-    body: Any,
-    name: str | None = None,
-    hostmem: Any = None,
-    rewrite_with_while: bool | None = None,
-) -> list:
-    """Applies a function of a counter and values to the values, once for each number of a range.
-
-    What the function takes from around it stays the same in all rounds.
-    """
-    if rewrite_with_while:
-        return _for_as_while(start, limit, delta, inputs, body, name)
-    tensors = [to_tensor(x) for x in inputs]
-    counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])
-    kernels_of(counted)
-    around = list(counted.captures)
-    made = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
-    return made.outputs[: len(tensors)]
-
-
-def _for_as_while(start: Any, limit: Any, delta: Any, inputs: Any, body: Any, name: str | None) -> list:
-    """The loop over a range as one that counts the rounds itself."""
-    tensors = [to_tensor(x) for x in inputs]
-    kinds = [dtypes.int32] * 3 + [t.dtype.base_dtype for t in tensors]
-    known = body._body([dtypes.int32, *kinds[3:]])
-
-    def goes_on(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
-        return (delta > 0) & (at < limit) | (delta < 0) & (at > limit)
-
-    def one_round(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
-        return (at + delta, limit, delta, *_listed(body(at, *values)))
-
-    test = Defun(*kinds, func_name=f"{known.name}_Cond")(goes_on)
-    step = Defun(*kinds, func_name=f"{known.name}_Body")(one_round)
-    counts = [to_tensor(x, dtypes.int32) for x in (start, limit, delta)]
-    return While([*counts, *tensors], test, step, name=name)[3:]
-
-
-def _listed(results: Any) -> list:
-    if isinstance(results, Operation):
-        return []
-    return list(results) if isinstance(results, (list, tuple)) else [results]
-
-
-@export("python.ops.functional_ops.remote_call")
-def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = None) -> list:
-    """The results of a function, computed on a device, which may be named by a constant."""
-    if isinstance(target, Tensor):
-        named = constant_value(target)
-        if named is None:
-            raise ValueError(
-                f"The target of a remote call must be known when the graph is built, got {target}. "
-                "Give the device as a string or a constant."
-            )
-        target = as_text(named.item())
-    with device(target):
-        return _listed(f(*args, name=name or "RemoteCall"))
-
-
-@export("python.ops.functional_ops.partitioned_call")
-def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> Any:
-    """The results of a function, or what runs it when it has none; what it takes from around it may be given again."""
-    own = [a for a in args if not any(a is c for c in f.captured_inputs)]
-    made = f(*own, name="PartitionedCall")
-    return made if isinstance(made, Operation) else _listed(made)
-
-
-@export("python.ops.functional_ops.symbolic_gradient")
-def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> list:
-    """The gradients of a function: `input` is its arguments, then the gradients of its results."""
-    if isinstance(f, str):
-        body = find_function(get_default_graph(), f)
-        count, types = len(body.inputs), [t.dtype.base_dtype for t in body.outputs]
-        args = [to_tensor(x) for x in input[:count]]
-        results = apply_op("PartitionedCall", [*args, *body.captures], f=f, Tout=types).outputs
-    else:
-        count = len(f.declared_input_types)
-        args = [to_tensor(x) for x in input[:count]]
-        results = _listed(f(*args))
-    return gradients(results, args, [to_tensor(x) for x in input[count:]])
-
-
-@export("python.ops.functional_ops.Gradient")
-def Gradient(inputs: Any, f: Any, name: str | None = None) -> list:
-    """The gradients of a function with respect to its arguments, as `symbolic_gradient` gives them."""
-    return symbolic_gradient(inputs, f.declared_input_types, f, name)

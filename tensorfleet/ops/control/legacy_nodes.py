@@ -12,14 +12,7 @@ from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.array import basic
-from tensorfleet.ops.array import diagonals as array_diag
 from tensorfleet.ops.common import UNKNOWN, same_as_input, unknown
-from tensorfleet.ops.image import color as images_color
-from tensorfleet.ops.linalg import factorizations as linalg
-from tensorfleet.ops.linalg import solve as linalg_solve
-from tensorfleet.ops.math import fft, sorting
-from tensorfleet.ops.nn import conv as nn_conv
 
 _REAL = "T: {double, float}"
 _NUMBERS = "T: {float, double, complex64, complex128}"

@@ -17,7 +17,8 @@ from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import ints, is_numpy, shape_given_by
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.nn.shapes import of_rank
 from tensorfleet.ops.public_functions import op_function
 from tensorfleet.ops.samples import case

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base import files as gfile
+from tensorfleet.base.files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply
@@ -31,13 +32,6 @@ def _read_file(ctx: Any, filename: Any) -> Any:
     out = np.empty((), object)
     out[()] = whole_file(one_string(filename, "filename"))
     return out
-
-
-def whole_file(name: bytes) -> bytes:
-    """What a file holds."""
-    path = gfile.local_path(name)
-    with gfile._errors_about(path), open(path, "rb") as file:
-        return file.read()
 
 
 @export("io.read_file", "read_file")

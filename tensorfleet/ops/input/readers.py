@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
+from tensorfleet.base.files import whole_file
 from tensorfleet.base.formats.record_sources import Lines, Pieces
 from tensorfleet.base.formats.records import RecordReader, TFRecordOptions
 from tensorfleet.base.formats.varint import read_varint, write_varint
@@ -21,7 +22,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
 from tensorfleet.kernels.record_origin import Origin, note
 from tensorfleet.ops.common import SCALAR, vector_of
-from tensorfleet.ops.input.files import one_string, whole_file
+from tensorfleet.ops.input.files import one_string
 from tensorfleet.ops.state.queue_ops import complete, handle_shape, shared
 from tensorfleet.state.queues import Take
 

@@ -12,12 +12,14 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.files import glob
 from tensorfleet.base.formats.records import TFRecordOptions, tf_record_iterator
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array.concat import split
+from tensorfleet.ops.array.shape import reshape
 
 
 class _Records:
@@ -122,6 +124,6 @@ class RecordInput:
             return records
         with name_scope(self._name):
             found: list[list] = [[] for _ in range(self._batches)]
-            for i, record in enumerate(find("split")(records, self._batch_size, 0)):
-                found[i % self._batches].append(find("reshape")(record, []))
+            for i, record in enumerate(split(records, self._batch_size, 0)):
+                found[i % self._batches].append(reshape(record, []))
             return found

@@ -18,8 +18,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.openblas import batched_product
-from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import POSITIVE, REAL, conj, shape_of, unbroadcast, wide
 from tensorfleet.ops.linalg.matmul import matmul
 from tensorfleet.ops.samples import case

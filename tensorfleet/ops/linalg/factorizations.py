@@ -15,12 +15,12 @@ from tensorfleet.graph.gradients import vjp
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.lapack import linalg
 from tensorfleet.kernels.openblas import by_matrix, in_one_thread
 from tensorfleet.ops.array.constructors import eye
 from tensorfleet.ops.array.diagonals import matrix_band_part, matrix_diag_part, matrix_set_diag
 from tensorfleet.ops.array.transpose import matrix_transpose
-from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.linalg.matmul import matmul
 from tensorfleet.ops.linalg.shapes import (

@@ -15,8 +15,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels.aligned_memory import stored
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.openblas import product
-from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import COMPLEX, INTS, REAL, bracketed, conj, conjugate, wide
 from tensorfleet.ops.public_functions import op_function
 from tensorfleet.ops.samples import case

@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.openblas import by_matrix, in_one_thread
 from tensorfleet.ops.array.concat import concat
 from tensorfleet.ops.array.constructors import eye
 from tensorfleet.ops.array.shape import reshape
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.array.transpose import matrix_transpose
-from tensorfleet.ops.common import is_numpy
+from tensorfleet.ops.control.while_loop import while_loop
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.linalg.matmul import matmul
 from tensorfleet.ops.linalg.shapes import TYPES, adjoint_of, matrices, need_square, same_size, square_like
@@ -218,7 +219,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
         count = cast(apply("Maximum", halvings, to_tensor(0, halvings.dtype.base_dtype)), dtypes.int32)
         scaled = x / cast(apply("Pow", 2.0, cast(count, dtypes.float32)), kind)
         result = _pade(scaled, kind)
-        _, result = find("while_loop")(
+        _, result = while_loop(
             lambda i, _: apply("Less", i, count),
             lambda i, r: (i + 1, matmul(r, r)),
             [to_tensor(0), result],

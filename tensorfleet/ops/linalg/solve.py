@@ -12,10 +12,10 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels.aligned_memory import stored
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.lapack import linalg
 from tensorfleet.kernels.openblas import by_matrix, in_one_thread
 from tensorfleet.ops.array.diagonals import matrix_band_part, matrix_diag_part
-from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.linalg.factorizations import cholesky
 from tensorfleet.ops.linalg.matmul import matmul

@@ -14,7 +14,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels import trigonometry as angles
-from tensorfleet.ops.common import is_numpy
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.ops.elementwise import (
     COMPLEX,
     INT_ROW,

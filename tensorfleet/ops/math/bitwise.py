@@ -10,7 +10,8 @@ from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.common import is_numpy, same_as_input
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import INT_ROW, INTS, binary, unary
 from tensorfleet.ops.public_functions import function
 from tensorfleet.ops.samples import case

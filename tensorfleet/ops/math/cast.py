@@ -14,7 +14,8 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import is_numpy, same_as_input
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import COMPLEX, INTS, POSITIVE, REAL, is_float, on_values, wide
 from tensorfleet.ops.samples import case
 

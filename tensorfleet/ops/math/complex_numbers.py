@@ -14,7 +14,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels import trigonometry as angles
-from tensorfleet.ops.common import broadcast, is_numpy, same_as_input
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import broadcast, same_as_input
 from tensorfleet.ops.elementwise import COMPLEX, REAL, ROW, constant_like, unbroadcast, where
 from tensorfleet.ops.samples import case
 

@@ -240,7 +240,7 @@ def _length_of(x: Tensor, rank: int, inverse: bool) -> Any:
     return concat([sizes_tensor[:-1], last], 0)
 
 
-def _publish_real(rank: int, inverse: bool) -> None:
+def _real(rank: int, inverse: bool) -> Callable[..., Tensor]:
     name = f"{'i' if inverse else ''}rfft{'' if rank == 1 else f'{rank}d'}"
     op_type = f"{'I' if inverse else ''}RFFT{_SUFFIX[rank]}"
     default: Callable[[str | None], Any] = lambda given: name_scope(given, name)  # noqa: E731
@@ -271,7 +271,7 @@ def _publish_real(rank: int, inverse: bool) -> None:
     transform.__doc__ = (
         f"The {'inverse ' if inverse else ''}Fourier transform {what} over the last {rank} axes."
     )
-    export(f"signal.{name}", f"spectral.{name}")(transform)
+    return export(f"signal.{name}", f"spectral.{name}")(transform)
 
 
 def _real_of(kind: dtypes.DType) -> dtypes.DType:
@@ -307,4 +307,6 @@ def _grown_at_run_time(x: Tensor, length: Any, rank: int, inverse: bool) -> Tens
 for _rank in (1, 2, 3):
     for _inverse in (False, True):
         _publish_complex(_rank, _inverse)
-        _publish_real(_rank, _inverse)
+rfft, irfft = _real(1, False), _real(1, True)
+for _rank in (2, 3):
+    _real(_rank, False), _real(_rank, True)

@@ -13,8 +13,9 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.parallel_for import in_parts
-from tensorfleet.ops.common import ints, is_numpy, static_value
+from tensorfleet.ops.common import ints, static_value
 from tensorfleet.ops.elementwise import (
     COMPLEX,
     INTS,

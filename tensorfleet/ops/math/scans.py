@@ -11,7 +11,8 @@ from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
-from tensorfleet.ops.common import is_numpy, same_as_input
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import COMPLEX, INTS, POSITIVE, REAL, conj, wide
 from tensorfleet.ops.samples import case
 

@@ -17,9 +17,10 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.kernels.rows import NARROW, accumulate, add_groups, adds_rows
-from tensorfleet.ops.common import check_prefix, first_bad, is_numpy, static_value
+from tensorfleet.ops.common import check_prefix, first_bad, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, constant_like, is_whole, where, wide
 from tensorfleet.ops.samples import case
 

@@ -17,11 +17,12 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.ops.array.shape import invalid, reshape
 from tensorfleet.ops.array.shape import rank as rank_of
 from tensorfleet.ops.array.shape import shape as shape_of
-from tensorfleet.ops.common import UNKNOWN, is_numpy, static_scalar, vector_of
+from tensorfleet.ops.common import UNKNOWN, static_scalar, vector_of
 from tensorfleet.ops.samples import case
 
 _X = np.array([[3, 1, 2], [5, 7, 6]], np.float32)

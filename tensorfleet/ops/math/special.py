@@ -16,7 +16,8 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import UNKNOWN, is_numpy
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.elementwise import (
     POSITIVE,
     REAL,

@@ -15,7 +15,8 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.common import SCALAR, is_numpy, merged_inputs, same_as_input, static_value
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import SCALAR, merged_inputs, same_as_input, static_value
 from tensorfleet.ops.elementwise import INTS, POSITIVE, REAL, bracketed, unbroadcast, where, wide
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.samples import case

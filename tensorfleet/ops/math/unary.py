@@ -12,7 +12,8 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import is_numpy, same_as_input
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import (
     COMPLEX,
     INTS,

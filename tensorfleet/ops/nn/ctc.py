@@ -19,6 +19,21 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.kernels import ctc as ctc_kernels
 from tensorfleet.kernels import ctc_beams
 from tensorfleet.ops.argument_order import takes_old_order
+from tensorfleet.ops.array.concat import concat
+from tensorfleet.ops.array.constructors import ones_like, sequence_mask
+from tensorfleet.ops.array.gather import gather_nd
+from tensorfleet.ops.array.indexing import boolean_mask
+from tensorfleet.ops.array.pad import pad
+from tensorfleet.ops.array.scatter import scatter_nd
+from tensorfleet.ops.array.shape import shape as tf_shape
+from tensorfleet.ops.array.shape import size as tf_size
+from tensorfleet.ops.array.stack import stack
+from tensorfleet.ops.array.transpose import transpose
+from tensorfleet.ops.array.unique_partition import unique as tf_unique
+from tensorfleet.ops.control.functional import map_fn
+from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.math.compare import logical_and, not_equal, where
+from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_sum
 
 
 def _check_lengths(inputs: np.ndarray, lengths: np.ndarray) -> None:
@@ -196,7 +211,7 @@ def ctc_loss(
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
     scores = to_tensor(logits if inputs is None else inputs)
     if not time_major:
-        scores = find("transpose")(scores, [1, 0, 2])
+        scores = transpose(scores, [1, 0, 2])
     loss, _ = apply(
         "CTCLoss",
         scores,
@@ -232,10 +247,10 @@ def ctc_loss_v2(
         else:
             blank_index = blank_index or 0
             dense = to_tensor(labels, dtypes.int32 if not isinstance(labels, Tensor) else None)
-            mask = find("sequence_mask")(label_length, find("shape")(dense)[1])
-            places = find("where")(mask)
-            values = find("cast")(find("gather_nd")(dense, places), dtypes.int32)
-            shape = find("shape")(dense, out_type=dtypes.int64)
+            mask = sequence_mask(label_length, tf_shape(dense)[1])
+            places = where(mask)
+            values = cast(gather_nd(dense, places), dtypes.int32)
+            shape = tf_shape(dense, out_type=dtypes.int64)
         classes = logits.shape.as_list()[-1]
         if classes is None:
             raise ValueError("The number of classes must be known.")
@@ -247,8 +262,8 @@ def ctc_loss_v2(
                 logits[..., blank_index + 1 :],
                 logits[..., blank_index : blank_index + 1],
             ]
-            logits = find("concat")(parts, 2)
-            values = find("where")(values < blank_index, values, values - 1)
+            logits = concat(parts, 2)
+            values = where(values < blank_index, values, values - 1)
         return ctc_loss(
             SparseTensor(places, values, shape), logits, logit_length, time_major=logits_time_major
         )
@@ -297,13 +312,13 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple:
         labels = to_tensor(labels, name="labels")
 
         def one(row: Tensor) -> list:
-            found = find("unique")(row)
-            count = find("size")(row) - find("size")(found.y)
-            padded = find("pad")(find("cast")(found.y, dtypes.int64), [[0, count]])
+            found = tf_unique(row)
+            count = tf_size(row) - tf_size(found.y)
+            padded = pad(cast(found.y, dtypes.int64), [[0, count]])
             padded.set_shape(row.shape)
             return [padded, found.idx]
 
-        return tuple(find("map_fn")(one, labels, dtype=[dtypes.int64, dtypes.int32]))
+        return tuple(map_fn(one, labels, dtype=[dtypes.int64, dtypes.int32]))
 
 
 @export("nn.collapse_repeated")
@@ -311,15 +326,15 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
     """Rows of labels without immediate repetitions, padded with zeros, and their new lengths."""
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         labels, seq_length = to_tensor(labels, name="labels"), to_tensor(seq_length, name="seq_length")
-        width = find("shape")(labels)[1]
-        first = find("ones_like")(labels[:, :1], dtype=dtypes.as_dtype("bool"))
-        changed = find("concat")([first, find("not_equal")(labels[:, 1:], labels[:, :-1])], 1)
-        kept = find("logical_and")(changed, find("sequence_mask")(seq_length, width))
-        lengths = find("reduce_sum")(find("cast")(kept, dtypes.int32), axis=1)
-        longest = find("reduce_max")(lengths)
-        values = find("boolean_mask")(labels, kept)
-        places = find("where")(find("sequence_mask")(lengths, longest))
-        size = find("stack")(
+        width = tf_shape(labels)[1]
+        first = ones_like(labels[:, :1], dtype=dtypes.as_dtype("bool"))
+        changed = concat([first, not_equal(labels[:, 1:], labels[:, :-1])], 1)
+        kept = logical_and(changed, sequence_mask(seq_length, width))
+        lengths = reduce_sum(cast(kept, dtypes.int32), axis=1)
+        longest = reduce_max(lengths)
+        values = boolean_mask(labels, kept)
+        places = where(sequence_mask(lengths, longest))
+        size = stack(
             [
                 find(
                     "shape",
@@ -327,5 +342,5 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
                 longest,
             ]
         )
-        spread = find("scatter_nd")(places, values, find("cast")(size, dtypes.int64))
-        return spread, find("cast")(lengths, seq_length.dtype)
+        spread = scatter_nd(places, values, cast(size, dtypes.int64))
+        return spread, cast(lengths, seq_length.dtype)

@@ -9,8 +9,8 @@ import numpy as np
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import op
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.openblas import times
-from tensorfleet.ops.common import is_numpy
 from tensorfleet.ops.samples import case
 
 _RANDOM = np.random.RandomState(3)

@@ -1,18 +1,16 @@
-"""Which public functions take ragged tensors, and what they do with them."""
+"""Which public functions take ragged tensors.
+
+Every function below is wrapped when it is published. The wrappers cost a look at the types of the arguments; what
+ragged tensors need is imported when the first one arrives.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorfleet.base.naming import find, replace
-from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
-from tensorfleet.ops.ragged import joining, masks, reducing, rows
-from tensorfleet.ops.ragged.broadcasting import elementwise
-from tensorfleet.ops.ragged.functions import convert_to_tensor_or_ragged_tensor
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
-from tensorfleet.ops.ragged.value import RaggedTensorValue
+from tensorfleet.base.naming import wrap
 
 # Functions of one tensor that work on each element by itself: their first argument may be ragged.
 UNARY = """
@@ -34,47 +32,28 @@ BINARY = """
 """
 # Functions of a list of tensors, element by element.
 LISTS = "add_n string_join"
-OWN: dict[str, Callable] = {
-    "boolean_mask": lambda tensor, mask, name="boolean_mask", axis=None: masks.boolean_mask(tensor, mask),
-    "concat": joining.concat,
-    "expand_dims": rows.expand_dims,
-    "batch_gather": rows.batch_gather,
-    "gather": rows.gather,
-    "gather_nd": rows.gather_nd,
-    "rank": rows.rank,
-    "reduce_all": reducing.reduce_all,
-    "reduce_any": reducing.reduce_any,
-    "reduce_max": reducing.reduce_max,
-    "reduce_mean": reducing.reduce_mean,
-    "reduce_min": reducing.reduce_min,
-    "reduce_prod": reducing.reduce_prod,
-    "reduce_sum": reducing.reduce_sum,
-    "size": rows.size,
-    "squeeze": rows.squeeze,
-    "stack": joining.stack,
-    "tile": joining.tile,
-    "where": masks.where,
-    "where_v2": masks.where,
-    **reducing.SEGMENTS,
-}
+# Functions that ragged tensors have forms of their own for, in ops/ragged/forms.py.
+OWN = """
+    batch_gather boolean_mask concat expand_dims gather gather_nd rank reduce_all reduce_any reduce_max reduce_mean
+    reduce_min reduce_prod reduce_sum size squeeze stack tile unsorted_segment_max unsorted_segment_mean unsorted_segment_min unsorted_segment_prod
+    unsorted_segment_sqrt_n unsorted_segment_sum where where_v2
+"""
+# The ragged classes, once they are imported: before that no value can be ragged.
+_ragged: tuple[type, ...] = ()
 
 
-_RAGGED = (RaggedTensor, RaggedTensorValue)
+def introduce(tensor: type, value: type, operators: Iterable[str]) -> None:
+    """Tells the wrappers which classes are ragged, and gives the one of tensors its operators."""
+    global _ragged
+    _ragged = (tensor, value)
+    for name in operators:
+        setattr(tensor, name, _operator(name))
 
 
 def _among(value: Any) -> bool:
-    return isinstance(value, _RAGGED) or (
-        isinstance(value, (list, tuple)) and any(isinstance(v, _RAGGED) for v in value)
+    return isinstance(value, _ragged) or (
+        isinstance(value, (list, tuple)) and any(isinstance(v, _ragged) for v in value)
     )
-
-
-def _as_tensors(value: Any) -> Any:
-    """Values of ragged tensors, alone or in a list, as ragged tensors; all else as it is."""
-    if isinstance(value, RaggedTensorValue):
-        return convert_to_tensor_or_ragged_tensor(value)
-    if type(value) in (list, tuple) and any(isinstance(v, RaggedTensorValue) for v in value):
-        return type(value)(map(_as_tensors, value))
-    return value
 
 
 def _on_elements(function: Callable, count: int) -> Callable:
@@ -84,11 +63,13 @@ def _on_elements(function: Callable, count: int) -> Callable:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*args[:count], *(kwargs[n] for n in names[len(args) :] if n in kwargs))
-        if not any(isinstance(g, _RAGGED) for g in given):
+        if not any(isinstance(g, _ragged) for g in given):
             return function(*args, **kwargs)
+        from tensorfleet.ops.ragged.forms import as_tensors, elementwise
+
         rest = args[count:]
         others = {k: v for k, v in kwargs.items() if k not in names}
-        return elementwise(lambda *flat: function(*flat, *rest, **others), *map(_as_tensors, given))
+        return elementwise(lambda *flat: function(*flat, *rest, **others), *map(as_tensors, given))
 
     return call
 
@@ -100,18 +81,22 @@ def _on_list(function: Callable) -> Callable:
     def call(inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if not _among(inputs):
             return function(inputs, *args, **kwargs)
-        return elementwise(lambda *flat: function(list(flat), *args, **kwargs), *map(_as_tensors, inputs))
+        from tensorfleet.ops.ragged.forms import as_tensors, elementwise
+
+        return elementwise(lambda *flat: function(list(flat), *args, **kwargs), *map(as_tensors, inputs))
 
     return call
 
 
-def _with_own(function: Callable, own: Callable) -> Callable:
-    """`function`, and `own` when one of the first arguments is ragged."""
+def _with_own(function: Callable, name: str) -> Callable:
+    """`function`, and the form for ragged tensors when one of the first arguments is ragged."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(map(_among, args[:2])) or any(map(_among, kwargs.values())):
-            return own(*map(_as_tensors, args), **{k: _as_tensors(v) for k, v in kwargs.items()})
+            from tensorfleet.ops.ragged.forms import OWN, as_tensors
+
+            return OWN[name](*map(as_tensors, args), **{k: as_tensors(v) for k, v in kwargs.items()})
         return function(*args, **kwargs)
 
     return call
@@ -119,21 +104,18 @@ def _with_own(function: Callable, own: Callable) -> Callable:
 
 def _operator(name: str) -> Callable:
     def operate(x: Any, *others: Any) -> Any:
+        from tensorfleet.ops.ragged.forms import elementwise, getitem
+
+        if name == "__getitem__":
+            return getitem(x, *others)
         return elementwise(lambda first, *rest: getattr(first, name)(*rest), x, *others)
 
     operate.__name__ = name
     return operate
 
 
-replace(
-    {
-        **{find(name): _on_elements(find(name), 1) for name in UNARY.split()},
-        **{find(name): _on_elements(find(name), 2) for name in BINARY.split()},
-        **{find(name): _on_list(find(name)) for name in LISTS.split()},
-        **{find(name): _with_own(find(name), own) for name, own in OWN.items()},
-    }
-)
-_METHODS = {name: _operator(name) for name in OVERLOADABLE_OPERATORS - {"__matmul__", "__rmatmul__"}}
-_METHODS["__getitem__"] = rows.getitem
-for _name, _method in _METHODS.items():
-    setattr(RaggedTensor, _name, _method)
+wrap(functools.partial(_on_elements, count=1), *UNARY.split())
+wrap(functools.partial(_on_elements, count=2), *BINARY.split())
+wrap(_on_list, *LISTS.split())
+for _name in OWN.split():
+    wrap(functools.partial(_with_own, name=_name), _name)

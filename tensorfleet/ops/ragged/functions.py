@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import convert_to_tensor, to_tensor
@@ -19,7 +19,10 @@ from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.kernels.sparse import invalid
 from tensorfleet.ops.array.basic import placeholder
 from tensorfleet.ops.array.checks import assert_equal, assert_less
+from tensorfleet.ops.array.gather import gather
+from tensorfleet.ops.array.stack import stack
 from tensorfleet.ops.common import tensor_list, vector_of
+from tensorfleet.ops.math.sorting import argsort
 from tensorfleet.ops.nn.shapes import of_rank_at_least, same_dimension
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor, segment_ids_to_row_splits
 from tensorfleet.ops.ragged.value import RaggedTensorValue
@@ -199,14 +202,14 @@ def stack_dynamic_partitions(
         rows.shape.assert_is_compatible_with(data.shape[:rank])
         if rank == 0:
             row = apply("ExpandDims", rows, 0)
-            return RaggedTensor._of(find("stack")([data]), segment_ids_to_row_splits(row, total))
+            return RaggedTensor._of(stack([data]), segment_ids_to_row_splits(row, total))
         if rank > 1:
             return _stacked_below(data, rows, total)
-        order = find("argsort")(rows, stable=True)
+        order = argsort(rows, stable=True)
         ordered = apply("GatherV2", rows, order, 0)
         text = "partitions must be less than num_partitions"
         with control_dependencies([assert_less(ordered[-1:], total, message=text)]):
-            return RaggedTensor._of(find("gather")(data, order), segment_ids_to_row_splits(ordered, total))
+            return RaggedTensor._of(gather(data, order), segment_ids_to_row_splits(ordered, total))
 
 
 def _stacked_below(data: Any, rows: Any, total: Any) -> RaggedTensor:

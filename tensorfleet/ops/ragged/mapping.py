@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.base import dtypes, nest
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import shape as shape_of
+from tensorfleet.ops.control.while_loop import while_loop
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged.rows import row_of
+from tensorfleet.ops.state.tensor_array import TensorArray
 
 
 @export("python.ops.ragged.ragged_tensor.RaggedTensorType")
@@ -61,7 +63,7 @@ def map_fn(
             return i + 1, written
 
         start = to_tensor(0), [a.parts for a in arrays]
-        _, done = find("while_loop")(
+        _, done = while_loop(
             lambda i, _: i < count,
             step,
             start,
@@ -92,7 +94,7 @@ class _Results:
 
     def __init__(self, kind: Any, count: Tensor, infer_shape: bool) -> None:
         self.kind, self.ragged = kind, isinstance(kind, RaggedTensorType)
-        made = find("TensorArray")
+        made = TensorArray
         depth = kind.ragged_rank if self.ragged else 0
         values = made(kind.dtype if self.ragged else kind, count, infer_shape=infer_shape and not self.ragged)
         lengths = [made(kind.row_splits_dtype, count, infer_shape=i == 0) for i in range(depth)]

@@ -25,6 +25,8 @@ from tensorfleet.ops.array.gather import gather
 from tensorfleet.ops.array.indexing import boolean_mask
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.math.cast import cast
+from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
+from tensorfleet.ops.ragged import dispatch
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.ops.sparse.dense import sparse_to_dense
 
@@ -491,3 +493,8 @@ def segment_ids_to_row_splits(
         ones = apply("Fill", apply("Shape", rows), to_tensor(np.ones((), kind.as_numpy_dtype)))
         counts = apply("UnsortedSegmentSum", ones, rows, total)
         return apply("ConcatV2", [_zero(kind), apply("Cumsum", counts, np.array(0, np.int32))], 0)
+
+
+dispatch.introduce(
+    RaggedTensor, RaggedTensorValue, OVERLOADABLE_OPERATORS - {"__matmul__", "__rmatmul__"} | {"__getitem__"}
+)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import find
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -16,6 +15,9 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.array.checks import assert_equal
+from tensorfleet.ops.array.constructors import ones_like
+from tensorfleet.ops.math.binary import divide
+from tensorfleet.ops.ragged.broadcasting import elementwise
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged.rows import expand_dims
 
@@ -201,9 +203,11 @@ def _averaged(name: str, divisor: str) -> Callable:
     def segment(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         with name_scope(name, f"Ragged{divisor}"):
             total = total_of(data, segment_ids, num_segments)
-            ones = find("ones_like")(data)
+            ones = elementwise(ones_like, data)
             count = total_of(ones, segment_ids, num_segments)
-            return find("divide")(total, count if divisor == "SegmentMean" else find("sqrt")(count))
+            if divisor == "SegmentSqrtN":
+                count = elementwise(lambda values: apply("Sqrt", values), count)
+            return elementwise(divide, total, count)
 
     segment.__name__ = name
     segment.__doc__ = f"`tf.{name}` of ragged rows."

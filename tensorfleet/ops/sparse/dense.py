@@ -15,10 +15,11 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.sparse import bracketed, check_places, invalid, positions
 from tensorfleet.ops.array.basic import placeholder
 from tensorfleet.ops.array.constructors import zeros, zeros_like
-from tensorfleet.ops.common import is_numpy, shape_given_by
+from tensorfleet.ops.common import shape_given_by
 from tensorfleet.ops.math.reduce_functions import reduce_sum
 from tensorfleet.ops.public_functions import op_function
 from tensorfleet.ops.samples import case

@@ -15,10 +15,11 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse, with_static_shape
+from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.sparse import bracketed, check_sparse, invalid, places, positions, union_of_two
 from tensorfleet.ops.array.gather import gather
 from tensorfleet.ops.array.transpose import transpose
-from tensorfleet.ops.common import is_numpy, shape_given_by, vector_of
+from tensorfleet.ops.common import shape_given_by, vector_of
 from tensorfleet.ops.math.reduce_functions import reduce_sum
 from tensorfleet.ops.nn.shapes import of_rank
 from tensorfleet.ops.samples import case

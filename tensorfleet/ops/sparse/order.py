@@ -17,12 +17,13 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
+from tensorfleet.kernels.arrays import all_within
 from tensorfleet.kernels.sparse import by_place, check_sparse, invalid
 from tensorfleet.ops.array.checks import assert_equal, assert_less_equal
 from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.array.gather import gather
 from tensorfleet.ops.array.shape import shape as shape_of
-from tensorfleet.ops.common import SCALAR, all_within, vector_of
+from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.math import compare
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.samples import case

@@ -13,7 +13,8 @@ from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.ops.common import all_within, is_numpy, static_value
+from tensorfleet.kernels.arrays import all_within, is_numpy
+from tensorfleet.ops.common import static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.math.segments import disorder, in_groups, one_each, sums_in_any_order
 from tensorfleet.ops.samples import case

@@ -7,14 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet.base import nest
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
+from tensorfleet.graph.scopes import (
+    add_to_collection,
+    control_dependencies,
+    get_collection,
+    get_default_graph,
+    name_scope,
+)
+from tensorfleet.ops.array.basic import group, identity
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import complete, shared
+from tensorfleet.ops.state.tensor_array import TensorArray
 from tensorfleet.state.queues import Put, Queue, Take
 
 
@@ -115,7 +123,7 @@ class CriticalSection:
             self._name = scope.rstrip("/").rpartition("/")[2]
             self._shared_name = shared_name or scope.rstrip("/")
             self._handle = apply("MutexV2", shared_name=self._shared_name, name=scope)
-        find("add_to_collection")(_SECTIONS, self)
+        add_to_collection(_SECTIONS, self)
 
     name = readonly("_name", "The name.")
 
@@ -143,7 +151,7 @@ class CriticalSection:
             with control_dependencies([over]):
                 flat = [_passed(x) for x in flat]
         found = _Execution(lock._op, self._handle, resources, exclusive_resource_access)
-        find("add_to_collection")(_EXECUTIONS, found)
+        add_to_collection(_EXECUTIONS, found)
         return nest.pack_sequence_as(result, flat) if result is not None else over
 
     def _check_nothing_recursive(self, ops: list[Operation]) -> None:
@@ -164,7 +172,7 @@ class CriticalSection:
         )
 
     def _check_resources(self, resources: frozenset, exclusive: bool) -> None:
-        for other in find("get_collection")(_EXECUTIONS):
+        for other in get_collection(_EXECUTIONS):
             if other.handle is self._handle or resources.isdisjoint(other.resources):
                 continue
             if exclusive or other.exclusive_resource_access:
@@ -181,5 +189,5 @@ def _shared_name(handle: Tensor) -> bytes | None:
 
 def _passed(value: Any) -> Any:
     if isinstance(value, Operation):
-        return find("group")(value)
-    return value.identity() if isinstance(value, find("TensorArray")) else find("identity")(value)
+        return group(value)
+    return value.identity() if isinstance(value, TensorArray) else identity(value)

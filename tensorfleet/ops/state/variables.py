@@ -16,7 +16,8 @@ from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.aligned_memory import is_final
-from tensorfleet.ops.common import SCALAR, is_numpy, same_as_input
+from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.common import SCALAR, same_as_input
 
 
 @op(

@@ -66,12 +66,12 @@ def as_name_list(names: Any, dtypes: Any) -> Any:
 
 # The classes of feature columns, by the module that has them.
 _COLUMNS = {
-    "columns": """
+    "feature_column_v2": """
         BucketizedColumn CrossedColumn HashedCategoricalColumn IdentityCategoricalColumn NumericColumn VocabularyFileCategoricalColumn VocabularyListCategoricalColumn
         WeightedCategoricalColumn
     """,
-    "dense_columns": "EmbeddingColumn IndicatorColumn SharedEmbeddingColumn",
-    "sequences": "SequenceCategoricalColumn",
+    "feature_column_v2_dense": "EmbeddingColumn IndicatorColumn SharedEmbeddingColumn",
+    "sequence_feature_column": "SequenceCategoricalColumn",
 }
 
 
@@ -112,27 +112,27 @@ for _kind in ("hash_bucket", "identity", "vocabulary_file", "vocabulary_list"):
 # What the modules of columns have besides: where it is here, and its name there.
 _PARTS_OF_COLUMNS = {
     "feature_column": {
-        "_LazyBuilder": "features.Features",
-        "_transform_features": "layers.transform_features",
-        "_LinearModel": "layers.LinearModel",
-        "InputLayer": "layers.InputLayer",
+        "_LazyBuilder": "feature_column_v2_cache.Features",
+        "_transform_features": "feature_column_layers.transform_features",
+        "_LinearModel": "feature_column_layers.LinearModel",
+        "InputLayer": "feature_column_layers.InputLayer",
     },
     "feature_column_v2": {
-        "FeatureTransformationCache": "features.FeatureTransformationCache",
-        "StateManager": "state.StateManager",
-        "_StateManagerImpl": "state.LayerState",
-        "_transform_features_v2": "layers.transform_features_v2",
+        "FeatureTransformationCache": "feature_column_v2_cache.FeatureTransformationCache",
+        "StateManager": "feature_column_v2_state.StateManager",
+        "_StateManagerImpl": "feature_column_v2_state.LayerState",
+        "_transform_features_v2": "feature_column_layers.transform_features_v2",
     },
     "sequence_feature_column": {
-        "SequenceNumericColumn": "sequences.SequenceNumericColumn",
-        "concatenate_context_input": "sequences.concatenate_context_input",
-        "_assert_all_equal_and_return": "sequences._equal",
+        "SequenceNumericColumn": "sequence_feature_column.SequenceNumericColumn",
+        "concatenate_context_input": "sequence_feature_column.concatenate_context_input",
+        "_assert_all_equal_and_return": "sequence_feature_column._equal",
     },
 }
 _IN_BOTH = {
-    "_collect_leaf_level_keys": "columns.leaf_keys",
-    "_to_sparse_input_and_drop_ignore_values": "features.as_sparse",
-    "_verify_static_batch_size_equality": "using.check_batch_sizes",
+    "_collect_leaf_level_keys": "feature_column_v2.leaf_keys",
+    "_to_sparse_input_and_drop_ignore_values": "feature_column_v2_cache.as_sparse",
+    "_verify_static_batch_size_equality": "feature_column_inputs.check_batch_sizes",
 }
 
 

@@ -8,36 +8,12 @@ from typing import Any
 
 from tensorfleet.base.naming import export, publish
 from tensorfleet.graph.operation import Operation
-from tensorfleet_legacy.internals.util.dispatch import TraceableObject
+from tensorfleet.graph.source_lines import TraceableObject
 
 _PLACE = "python.framework.error_interpolation."
 _TAG = re.compile(r"\{\{(node|colocation_node) ([A-Za-z0-9_.\\/>\-]+)\}\}")
 
 publish([], f"{_PLACE}_BAD_FILE_SUBSTRINGS")
-
-
-def _shown(device: Any) -> str:
-    """A device as it was given; a function of one's own by its name and line."""
-    code = getattr(device, "__code__", None)
-    if code is not None:
-        return f"{device.__name__}<{code.co_filename}, {code.co_firstlineno}>"
-    return device.to_string() if hasattr(device, "to_string") else str(device)
-
-
-def device_assignments(op: Operation) -> list[TraceableObject]:
-    """The devices that blocks around an operation name, with their lines, the innermost first."""
-    devices, _ = op.graph._lines.get(op, ((), {}))
-    return [TraceableObject(_shown(d), file, line) for d, file, line in reversed(devices)]
-
-
-def colocation_dict(op: Operation) -> dict[str, TraceableObject]:
-    """The operations that an operation was to be beside, with the lines that said so."""
-    _, beside = op.graph._lines.get(op, ((), {}))
-    return {name: TraceableObject(None, file, line) for name, (file, line) in beside.items()}
-
-
-Operation._device_assignments = property(device_assignments)  # type: ignore[attr-defined]
-Operation._colocation_dict = property(colocation_dict)  # type: ignore[attr-defined]
 
 
 @export(f"{_PLACE}_compute_device_summary_from_list")
@@ -74,8 +50,8 @@ def interpolate(error_message: str, graph: Any) -> str:
         made = f"node {op.name} (defined at {op.source_line}) "
         if match.group(1) == "node":
             return made
-        devices = device_summary(op.name, device_assignments(op))
-        behind.append(f"{colocation_summary(op.name, colocation_dict(op))}\n{devices}")
+        devices = device_summary(op.name, op._device_assignments)
+        behind.append(f"{colocation_summary(op.name, op._colocation_dict)}\n{devices}")
         return f"{made}placed on device: {devices} "
 
     text = _TAG.sub(told, error_message)

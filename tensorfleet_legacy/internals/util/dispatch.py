@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensorfleet.base.naming import export
+from tensorfleet.base.naming import export, publish
+from tensorfleet.graph.source_lines import TraceableObject
 
 _TRACES = "python.framework.traceable_stack"
 
@@ -49,29 +50,7 @@ class Registry:
         return self._registry[name]
 
 
-@export(f"{_TRACES}.TraceableObject")
-class TraceableObject:
-    """An object, and the line of the program it comes from."""
-
-    SUCCESS, HEURISTIC_USED, FAILURE = range(3)
-
-    def __init__(self, obj: Any, filename: str | None = None, lineno: int | None = None) -> None:
-        self.obj = obj
-        self.filename = filename
-        self.lineno = lineno
-
-    def set_filename_and_line_from_caller(self, offset: int = 0) -> int:
-        """Takes the line of the caller, or of so many callers above it; tells whether there are so many."""
-        frames = inspect.stack()
-        place = offset + 1
-        result = self.SUCCESS if place < len(frames) else self.HEURISTIC_USED
-        frame = frames[min(place, len(frames) - 1)]
-        self.filename, self.lineno = frame.filename, frame.lineno
-        return result
-
-    def copy_metadata(self) -> TraceableObject:
-        """The same line without the object."""
-        return TraceableObject(None, self.filename, self.lineno)
+publish(TraceableObject, f"{_TRACES}.TraceableObject")
 
 
 @export(f"{_TRACES}.TraceableStack")

@@ -14,6 +14,8 @@ import tensorfleet as tf
 from tensorfleet.api.summary import events
 from tests.support.waiting import together
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 
 def files_in(folder):
     return sorted(os.path.join(folder, name) for name in os.listdir(folder))

@@ -15,8 +15,10 @@ import tensorfleet as tf
 from tensorfleet.api.summary import events
 from tests.support.waiting import together
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 HERE = Path(__file__).parent
-DATA = HERE.parent / "data"
+DATA = HERE.parents[1] / "data"
 ROOT = str(Path(tf.__file__).parent.parent)
 
 

@@ -11,9 +11,11 @@ import tensorfleet as tf
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.tasks import output, read_until
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 PROGRAMS = Path(__file__).parent / "programs"
 MONITORED, SURVIVOR = PROGRAMS / "monitored.py", PROGRAMS / "survivor.py"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_replica.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "mnist_replica.py"
 
 
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])

@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 SCRIPT = """
 import tensorfleet as tf
 flags = tf.app.flags

@@ -17,15 +17,17 @@ def run_python(code: str) -> str:
 
 
 def test_importing_protos_loads_no_messages():
-    loaded = run_python("import sys, tensorfleet.protos; print(*sys.modules)").split()
-    assert "tensorfleet.protos" in loaded
-    assert not [name for name in loaded if name.startswith("tensorfleet.protos.") and name.endswith("_pb2")]
+    loaded = run_python("import sys, tensorfleet.base.protos; print(*sys.modules)").split()
+    assert "tensorfleet.base.protos" in loaded
+    assert not [
+        name for name in loaded if name.startswith("tensorfleet.base.protos.") and name.endswith("_pb2")
+    ]
 
 
 def test_a_message_loads_only_the_modules_it_is_made_of():
     loaded = run_python(
-        "import sys; from tensorfleet import protos; protos.GraphDef\n"
-        "print(*[m.rpartition('.')[2] for m in sys.modules if m.startswith('tensorfleet.protos.')])"
+        "import sys; from tensorfleet.base import protos; protos.GraphDef\n"
+        "print(*[m.rpartition('.')[2] for m in sys.modules if m.startswith('tensorfleet.base.protos.')])"
     ).split()
     assert {name for name in loaded if name.endswith("_pb2")} == {"graph_pb2", "tensor_pb2", "types_pb2"}
 

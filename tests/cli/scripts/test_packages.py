@@ -6,6 +6,8 @@ from tensorfleet.cli.scripts.flags import flags_of
 from tensorfleet.cli.scripts.packages import file_of, home_of, places_of
 from tests.support import launching
 
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
 BY_DOTS = "from .model import SIZE\nfrom . import model\nprint('size', SIZE, model.SIZE, __name__)\n"
 BY_NAME = "import trainer.model\nimport model\nprint('size', trainer.model.SIZE, model.SIZE, __name__)\n"
 

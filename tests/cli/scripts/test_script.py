@@ -2,8 +2,12 @@
 
 import sysconfig
 
+import pytest
+
 from tensorfleet.cli.scripts import script
 from tests.support import launching
+
+pytestmark = pytest.mark.slow  # left out by `make quick`
 
 
 def run(tmp_path, source, *arguments, before=()):

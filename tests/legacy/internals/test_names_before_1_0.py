@@ -35,7 +35,7 @@ def test_each_warns_once(caplog):
         "tf.mul is now tf.multiply.",
         "tf.sub is now tf.subtract.",
     ]
-    assert caplog.records[0].filename == "test_renamed.py"
+    assert caplog.records[0].filename == "test_names_before_1_0.py"
 
 
 def test_arguments_from_before_1_0_are_taken(session):

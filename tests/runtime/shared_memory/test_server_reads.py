@@ -15,7 +15,7 @@ from tensorfleet.runtime.shared_memory import mapping
 from tensorfleet.runtime.shared_memory import server_reads as boards
 from tensorfleet.runtime.shared_memory.server_reads import Reader, board_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(not boards.are_possible(), reason="boards need x86 and Linux")
 
 

@@ -156,6 +156,6 @@ def test_a_registry_says_where_a_name_was_registered_first():
     found = registry.Registry("things")
     found.register(3, "three")
     with pytest.raises(
-        KeyError, match=r"\(Previous registration was in test_a_registry_says\w+ .*bookkeeping"
+        KeyError, match=r"\(Previous registration was in test_a_registry_says\w+ .*test_dispatch"
     ):
         found.register(4, "three")

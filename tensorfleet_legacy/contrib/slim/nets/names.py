@@ -28,7 +28,7 @@ def _load(name: str) -> Any:
     *_, module, leaf = name.split(".")
     if module == "inception":
         module = "_".join(leaf.split("_")[:2])
-    found = importlib.import_module(f"tensorfleet_legacy.contrib.slim.nets.names.{module}")
+    found = importlib.import_module(f"tensorfleet_legacy.contrib.slim.nets.{module}")
     return getattr(found, leaf)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tensorfleet.api.functions.defun import _Function
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
@@ -12,7 +13,6 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function
 from tensorfleet.graph.scopes import get_default_graph
-from tensorfleet.ops.control.function_calls import _Function
 
 _FUNCTION = "python.framework.function"
 

@@ -17,14 +17,14 @@ _LOSSES = """
 # The modules here, the places of their names under `tf.contrib.gan`, and the names.
 _PARTS = (
     (
-        "tuples",
+        "namedtuples",
         "",
         "ACGANModel CycleGANLoss CycleGANModel GANLoss GANModel GANTrainOps GANTrainSteps InfoGANModel StarGANModel",
     ),
-    ("models", "", "acgan_model cyclegan_model gan_model infogan_model stargan_model"),
-    ("model_losses", "", "cyclegan_loss gan_loss stargan_loss"),
+    ("train_models", "", "acgan_model cyclegan_model gan_model infogan_model stargan_model"),
+    ("train_losses", "", "cyclegan_loss gan_loss stargan_loss"),
     (
-        "training",
+        "train",
         "",
         "RunTrainOpsHook gan_train gan_train_ops get_joint_train_hooks get_sequential_train_hooks get_sequential_train_steps",
     ),
@@ -40,14 +40,14 @@ _PARTS = (
         "VBN clip_discriminator_weights clip_variables condition_tensor condition_tensor_from_onehot tensor_pool",
     ),
     (
-        "spectral",
+        "spectral_normalization",
         "features.",
         """
         compute_spectral_norm spectral_norm_regularizer spectral_normalization_custom_getter spectral_normalize
         """,
     ),
     (
-        "distances",
+        "classifier_metrics",
         "eval.",
         """
         classifier_score classifier_score_from_logits diagonal_only_frechet_classifier_distance_from_activations
@@ -58,14 +58,14 @@ _PARTS = (
         """,
     ),
     (
-        "pictures",
+        "summaries",
         "eval.",
         """
         add_cyclegan_image_summaries add_gan_model_image_summaries add_gan_model_summaries
         add_image_comparison_summaries add_regularization_loss_summaries image_grid image_reshaper
         """,
     ),
-    ("estimators", "estimator.", "GANEstimator SummaryType"),
+    ("gan_estimator", "estimator.", "GANEstimator SummaryType"),
 )
 _HOMES = homes(
     (f"contrib.gan.{place}{name}", module) for module, place, names in _PARTS for name in names.split()
@@ -73,7 +73,7 @@ _HOMES = homes(
 
 
 def _load(full: str) -> Any:
-    module = importlib.import_module(f"tensorfleet_legacy.contrib.gan.names.{_HOMES[full]}")
+    module = importlib.import_module(f"tensorfleet_legacy.contrib.gan.{_HOMES[full]}")
     return getattr(module, full.rpartition(".")[2])
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from tensorfleet.base.naming import homes, publish_lazily, publish_module
 
 _MODULES = {
-    "masks": """
+    "pruning": """
         Pruning apply_mask get_masked_weights get_masks get_pruning_hparams get_thresholds get_weight_sparsity
         get_weights
     """,
     "layers": "MaskedBasicLSTMCell MaskedLSTMCell masked_conv2d masked_convolution masked_fully_connected",
-    "running": "graph_def_from_checkpoint strip_pruning_vars_fn train",
+    "learning": "graph_def_from_checkpoint strip_pruning_vars_fn train",
 }
 _HOMES = homes(
     (f"contrib.model_pruning.{name}", module) for module, names in _MODULES.items() for name in names.split()
@@ -21,7 +21,7 @@ _HOMES = homes(
 
 
 def _load(full: str) -> Any:
-    module = importlib.import_module(f"tensorfleet_legacy.contrib.model_pruning.names.{_HOMES[full]}")
+    module = importlib.import_module(f"tensorfleet_legacy.contrib.model_pruning.{_HOMES[full]}")
     return getattr(module, full.rpartition(".")[2])
 
 

@@ -18,7 +18,7 @@ DIFFERENT = {
 @functools.cache
 def table() -> dict[str, list[str]]:
     """name -> [argument, argument=default, ...] of TensorFlow 1.15; a default `?` is no literal."""
-    lines = (Path(__file__).parent / "data" / "contrib_1.15.tsv").read_text().splitlines()
+    lines = (Path(__file__).parents[1] / "data" / "contrib_1.15.tsv").read_text().splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return {name: args for name, _, *args in rows}
 

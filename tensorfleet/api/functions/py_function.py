@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.array.basic import unknown_like
 from tensorfleet.ops.control.host_ops import call_by_token, function_of, register_function
+from tensorfleet.session.session import Session
 
 
 class ValueTensor(Tensor):
@@ -71,7 +74,7 @@ class _Body(Graph):
 
     def _value(self, tensor: Tensor) -> Any:
         if self._session is None:
-            self._session = find("Session")(graph=self)
+            self._session = Session(graph=self)
         return self._session.run(tensor)
 
     def close(self) -> None:
@@ -81,7 +84,7 @@ class _Body(Graph):
 
 
 def _returned(value: Any, kind: dtypes.DType) -> Tensor:
-    if isinstance(value, find("Variable")):
+    if isinstance(value, Variable):
         raise RuntimeError(
             "Attempting to return a variable from an eagerly executed py_func: its value is gone when the call ends. "
             f"Return {value.name}.read_value()."
@@ -118,9 +121,9 @@ class _Function:
                 arguments, grads = tensors[: -len(given)], tensors[-len(given) :]
                 results = self._results(arguments)
                 targets = [arguments[i] for i in wanted]
-                found = find("gradients")([results[i] for i in given], targets, grads)
+                found: list[Any] = gradients([results[i] for i in given], targets, grads)
                 return [
-                    np.zeros_like(t.numpy()) if g is None else find("convert_to_tensor")(g).numpy()
+                    np.zeros_like(t.numpy()) if g is None else cast(ValueTensor, to_tensor(g)).numpy()
                     for g, t in zip(found, targets, strict=True)
                 ]
         finally:

@@ -49,7 +49,7 @@ _FILES = homes((name, file) for file, names in _NAMES.items() for name in names.
 def _load(name: str) -> Any:
     last = name.rpartition(".")[2]
     last = _SHORT.get(last, last)
-    return getattr(importlib.import_module(f"{__name__}.{_FILES[last]}"), last)
+    return getattr(importlib.import_module(f"{__package__}.{_FILES[last]}"), last)
 
 
 for _name, _file in _FILES.items():

@@ -1,0 +1,10 @@
+"""The packages of this project, for those who ask whether a file or a class is ours."""
+
+from __future__ import annotations
+
+import os
+
+# The annex has the names of TensorFlow that few programs use. It is installed beside us, or not at all.
+NAMES = ("tensorfleet", "tensorfleet_legacy")
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDERS = tuple(os.path.join(_ROOT, name, "") for name in NAMES)
