@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
+import warnings
 from pathlib import Path
 
-from tensorfleet.base import dtypes, errors, index, shapes
+from tensorfleet.base import dtypes, errors, index, settings, shapes
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.base.naming import publish, publish_lazily
 from tensorfleet.base.protos import public
@@ -39,6 +41,8 @@ def load() -> None:
     annex = importlib.util.find_spec(_ANNEX)
     if annex is not None and annex.origin is not None:
         index.attach((Path(annex.origin).parent / "index.txt").read_text())
+    for sentence in settings.unknown(os.environ):
+        warnings.warn(sentence, stacklevel=2)
     publish_base()
     for module in EAGER.split():
         importlib.import_module(module)

@@ -7,8 +7,9 @@ import os
 import time
 from typing import Any, NamedTuple
 
-STATUS = "TENSORFLEET_STATUS"  # the file in which to say so; set by the launcher
-ALONE = "TENSORFLEET_ALONE"  # the file that is there when all workers but one have ended; set by the launcher
+from tensorfleet.base import settings
+
+STATUS, ALONE = settings.STATUS.name, settings.ALONE.name
 _EVERY = 0.5  # seconds
 _LOOK_EVERY = 0.2
 _UNKNOWN = "-"
@@ -30,7 +31,7 @@ _own = Told()
 def tell(event: Any) -> None:
     """Writes the step and the first scalar whose tag has "loss" in it, now and then."""
     global _next, _own
-    if STATUS not in os.environ or time.monotonic() < _next:
+    if not settings.STATUS() or time.monotonic() < _next:
         return
     for value in event.summary.value:
         if value.HasField("simple_value") and "loss" in value.tag.lower():
@@ -43,7 +44,7 @@ def tell(event: Any) -> None:
 def count_run() -> None:
     """Counts a step of this task's training, and writes how many it makes in a second, now and then."""
     global _runs, _runs_before, _since, _own
-    if STATUS not in os.environ:
+    if not settings.STATUS():
         return
     _runs += 1
     now = time.monotonic()
@@ -56,7 +57,7 @@ def count_run() -> None:
 
 
 def _write() -> None:
-    path = os.environ[STATUS]
+    path = settings.STATUS()
     fields = [_UNKNOWN if field is None else f"{field:.6g}" for field in _own[1:]]
     with contextlib.suppress(OSError):
         with open(f"{path}.new", "w") as file:
@@ -77,7 +78,7 @@ def told(path: Any) -> Told:
 
 def is_alone() -> bool:
     """Whether every other worker of this run has ended."""
-    path = os.environ.get(ALONE)
+    path = settings.ALONE()
     return bool(path) and os.path.exists(path or "")
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tensorfleet.base import settings
+
 _MEGABYTE = 1 << 20
 _BYTES = 64 * _MEGABYTE
 _TRIPS = 500
@@ -114,10 +116,10 @@ def _ports() -> Iterator[Finding]:
 
 
 def _token() -> Iterator[Finding]:
-    if os.environ.get("TENSORFLEET_TOKEN"):
+    if settings.TOKEN():
         yield Finding("token", "from TENSORFLEET_TOKEN", "ok")
         return
-    given = os.environ.get("TENSORFLEET_TOKEN_FILE")
+    given = settings.TOKEN_FILE()
     if given is None:
         yield Finding("token", "made for each run", "ok")
         return

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tensorfleet.base import settings
 from tensorfleet.cli.hosts import Host
 from tensorfleet.cli.scripts.bootstrap import CLUSTER_FILE, LAUNCHER
 from tensorfleet.cli.scripts.environment import (
@@ -44,11 +45,8 @@ from tensorfleet.cli.scripts.uses import (
     told_by_flags,
 )
 
-TOKEN = "TENSORFLEET_TOKEN"
-PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/membership/address_rewriting.py reads it
-SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/membership/address_rewriting.py reads it
-MADE = "TENSORFLEET_MADE"  # where a task tells what cluster its script makes: cluster/membership/address_rewriting.py reads it
-STAYS = "TENSORFLEET_STAYS"  # a parameter server serves until it is told to end: cluster/membership/shutdown.py reads it
+TOKEN, PLACED, SERVES = settings.TOKEN.name, settings.PLACED.name, settings.SERVES.name
+MADE, STAYS = settings.MADE.name, settings.STAYS.name
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 

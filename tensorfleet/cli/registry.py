@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tensorfleet.base import settings
+
 
 def directory() -> Path:
     """Where the files are: ours alone, and gone with the machine's state."""
-    given = os.environ.get("TENSORFLEET_STATE")
+    given = settings.STATE()
     if given:
         return Path(given).resolve()
     base = os.environ.get("XDG_STATE_HOME")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.master.step_driver import AGAIN, RUN_FIELDS, TRACED
@@ -35,7 +35,6 @@ from tensorfleet.kernels.parallel_for import core_count, use_threads
 from tensorfleet.runtime.shared_memory import shared_variables as lending
 from tensorfleet.runtime.trace import Collector
 
-_LARGEST_FRAME = 64 << 30  # bytes; TENSORFLEET_MAX_FRAME sets another limit
 _LEAVING_SECONDS = 1.0  # for the connections of a client that has gone to end by themselves
 _CLIENT_PATIENCE = 8  # times longer than one is with a task: a client may be busy
 _servers: dict[str, Server] = {}
@@ -63,7 +62,7 @@ def serve_on() -> None:
 
     Others may still need what it holds: a chief saves after it has said that it is done.
     """
-    task = os.environ.get(moving.SERVES)
+    task = settings.SERVES()
     for server in list(_servers.values()):
         if task == f"{server.job}/{server.index}":
             server._farewells.tell_others()
@@ -463,4 +462,4 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def _largest_frame() -> int:
-    return int(os.environ.get("TENSORFLEET_MAX_FRAME", _LARGEST_FRAME))
+    return settings.MAX_FRAME()

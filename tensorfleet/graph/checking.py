@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 from collections.abc import Collection
 from typing import Any
+
+from tensorfleet.base import settings
 
 MOST_DIMENSIONS = 254
 MOST_ELEMENTS = (1 << 63) - 1
 LARGEST_CONSTANT = 2 << 30  # bytes; a message cannot hold more, but it can claim more
 MOST_OUTPUTS = 1 << 16  # of one node
 DEEPEST = 512  # functions inside functions, loops inside loops, scopes inside scopes
-_MOST_NODES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 _NAMES = re.compile(r"(?:[A-Za-z0-9.][A-Za-z0-9_.\-/>]*+(?:\n|\Z))*+")
 _INPUT = re.compile(r"\^?([^:^]+)(?::(\d{1,9}))?")
@@ -30,7 +30,7 @@ _INSIDE = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
 
 def most_nodes() -> int:
     """How many nodes a graph may have."""
-    return int(os.environ.get("TENSORFLEET_MAX_NODES", _MOST_NODES))
+    return settings.MAX_NODES()
 
 
 def check_graph_def(graph_def: Any, mapped: Collection[str] = ()) -> None:

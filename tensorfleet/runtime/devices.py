@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base import settings
 from tensorfleet.kernels.parallel_for import core_count, wanted_threads
 from tensorfleet.runtime import gpus
 from tensorfleet.runtime.xla_exit_guard import starting_xla, wait_for_others
@@ -166,10 +167,10 @@ def on_cpu(device: Any, values: Sequence[Any]) -> Sequence[Any]:
 
 def _keep_compilations(jax: Any) -> None:
     """Keeps compiled programs on disk between processes, unless the user has decided otherwise."""
-    if jax.config.jax_compilation_cache_dir is not None or os.environ.get("TENSORFLEET_CACHE") == "":
+    if jax.config.jax_compilation_cache_dir is not None or os.environ.get(settings.CACHE.name) == "":
         return
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    path = os.environ.get("TENSORFLEET_CACHE") or os.path.join(home, "tensorfleet", "xla")
+    path = settings.CACHE() or os.path.join(home, "tensorfleet", "xla")
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
     except OSError:

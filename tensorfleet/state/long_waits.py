@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from tensorfleet.base import logging
+from tensorfleet.base import logging, settings
 
 # After so many seconds the first line; the next ones when waiting has taken twice as long as at the last.
-REPORT_SECONDS = float(os.environ.get("TENSORFLEET_REPORT_SECONDS", "30"))
+REPORT_SECONDS = settings.REPORT_SECONDS()
 
 
 class Awaited:

@@ -10,13 +10,12 @@ that the last step was reached. If they wait once more, they get the error that 
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.state.queues import Attempt, Element, Put
 
@@ -27,7 +26,7 @@ _OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
 
 def patience() -> float:
     """How many seconds replicas that all wait give those that have gone to come back."""
-    return float(os.environ.get("TENSORFLEET_REPLICA_SECONDS", "60"))
+    return settings.REPLICA_SECONDS()
 
 
 class Member:

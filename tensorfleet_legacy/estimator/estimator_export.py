@@ -14,7 +14,7 @@ from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.scaffold import Scaffold
 from tensorfleet.api.train.waiting import Patience
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.files import local_path
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, set_random_seed
@@ -39,7 +39,7 @@ def global_step_in(folder: str) -> int:
 def for_checkpoints() -> Patience:
     """For checkpoints that the chief writes."""
     return Patience(
-        "TENSORFLEET_CHECKPOINT_SECONDS",
+        settings.CHECKPOINT_SECONDS,
         "See whether the chief still trains, and start it again if it does not",
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
 from tensorfleet.api.train.waiting import Patience
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.run_status import count_run
 
@@ -127,7 +127,7 @@ class _RecoverableSession(_WrappedSession):
         """Says that a task was lost, the first time and then now and again; raises when there is no end to it."""
         if self._patience is None:
             logging.info(text, error)
-            self._patience = Patience("TENSORFLEET_RECOVERY_SECONDS", "See to what the error names")
+            self._patience = Patience(settings.RECOVERY_SECONDS, "See to what the error names")
             return
         self._patience.look(None, f"a session that can run; the last error was: {error.message}")
         self._patience.pause()

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from time import monotonic, sleep
 from typing import Any
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
+from tensorfleet.base.settings import Setting
 
-_DAY = "86400"
 SAY_SECONDS = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 
 
 class Patience:
-    """How long this task has waited for others. An environment variable sets the limit, in seconds; a day without it."""
+    """How long this task has waited for others. A setting is the limit, in seconds."""
 
-    def __init__(self, variable: str, advice: str) -> None:
-        self._variable, self._advice = variable, advice
-        self._limit = float(os.environ.get(variable, _DAY))
+    def __init__(self, limit: Setting[float], advice: str) -> None:
+        self._variable, self._advice = limit.name, advice
+        self._limit = limit()
         self._seen: Any = None
         self._since = self._said = monotonic()
         self._pause = _FIRST_PAUSE
@@ -47,6 +46,4 @@ class Patience:
 
 def for_steps() -> Patience:
     """For steps that other workers make."""
-    return Patience(
-        "TENSORFLEET_STEP_SECONDS", "See whether the other workers train, and start them again if not"
-    )
+    return Patience(settings.STEP_SECONDS, "See whether the other workers train, and start them again if not")

@@ -9,11 +9,13 @@ import signal
 import sys
 import threading
 
+from tensorfleet.base import settings
+
 # Set for launched tasks: the launcher's process id, or "stdin" where the launcher is at the end of an ssh.
-LAUNCHER = "TENSORFLEET_LAUNCHER"
+LAUNCHER = settings.LAUNCHER.name
 CLUSTER_FILE = "{cluster_file}"  # in a task's arguments: a file with the addresses of all tasks, in JSON
-_TOKEN = "TENSORFLEET_TOKEN"
-_ORPHAN = "TENSORFLEET_ORPHAN_SECONDS"
+_TOKEN = settings.TOKEN.name
+_ORPHAN = settings.ORPHAN_SECONDS.name
 _PR_SET_PDEATHSIG = 1
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import os
 import socket
 from pathlib import Path
 from typing import Any
 
+from tensorfleet.base import settings
 from tensorfleet.cli.scripts.flags import modules, role_of, text_of
 from tensorfleet.cli.scripts.uses import told_by_flags
 
-HOST = "TENSORFLEET_HOST"  # what a task's machine is called in its script
+HOST = settings.HOST.name
 _DEPTH = 3
 _ASKING = {"gethostname", "gethostbyname", "getfqdn"}
 
@@ -35,7 +35,7 @@ def hosts_in(script: Path) -> dict[str, list[str]]:
 
 def take_host() -> None:
     """Makes this process find the machine that its launcher gave it, if it did, where it asks what it runs on."""
-    host = os.environ.get(HOST)
+    host = settings.HOST()
     if not host:
         return
     resolve, qualify = socket.gethostbyname, socket.getfqdn

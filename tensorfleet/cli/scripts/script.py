@@ -17,14 +17,13 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
-from tensorfleet.base import packages
+from tensorfleet.base import packages, settings
 from tensorfleet.cli.scripts import alias
 from tensorfleet.cli.scripts.annex import old_scripts
 from tensorfleet.cli.scripts.bootstrap import CLUSTER_FILE
 from tensorfleet.cli.scripts.hostnames import take_host
 from tensorfleet.cli.scripts.packages import places_of
 
-ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # cluster/membership/shutdown.py reads it
 # What Python says about statements that were right in Python 2.
 _OLD_SYNTAX = re.compile(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
@@ -41,7 +40,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
         alias.install()
         _be_found_as_python()
         _say_nothing_of_age()
-        os.environ[ENDS_AT_JOIN] = "1"
+        os.environ[settings.ENDS_AT_JOIN.name] = "1"
     take_host()
     if not Path(path).is_file():
         _give_up(2, f"tensorfleet: no such script: {path} (in {os.getcwd()})")

@@ -14,6 +14,7 @@ import socket
 import sys
 from typing import Any
 
+from tensorfleet.base import settings
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.transport.connection import (
     HANDSHAKE_SECONDS,
@@ -23,11 +24,7 @@ from tensorfleet.cluster.transport.connection import (
     split_address,
 )
 
-PLACED = "TENSORFLEET_PLACED"
-SERVES = (
-    "TENSORFLEET_SERVES"  # the parameter server that this process was started as, which the script was told
-)
-MADE = "TENSORFLEET_MADE"  # the file in which a launcher that has guessed the tasks wants to know those of the cluster
+PLACED, SERVES, MADE = settings.PLACED.name, settings.SERVES.name, settings.MADE.name
 _AGAIN = 75  # how a process ends that has asked for more tasks
 _MOST = 16  # tasks that are started on one machine without being asked for
 _moved: dict[str, str] = {}  # from the script's addresses to where the tasks are
@@ -35,7 +32,7 @@ _moved: dict[str, str] = {}  # from the script's addresses to where the tasks ar
 
 def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     """The cluster with those of its tasks that cannot be at their addresses here where the launcher has put them."""
-    placed = json.loads(os.environ.get(PLACED) or "{}")
+    placed = json.loads(settings.PLACED() or "{}")
     jobs = {
         name: {i: cluster.task_address(name, i) for i in cluster.task_indices(name)} for name in cluster.jobs
     }
@@ -65,7 +62,7 @@ def take_task_to_serve(made: Any) -> bool:
 
     Such a script has no code for parameter servers: in TensorFlow another program is started for them.
     """
-    job, _, index = os.environ.get(SERVES, "").partition("/")
+    job, _, index = settings.SERVES().partition("/")
     cluster = ClusterSpec(made.cluster)
     if made.job_name == job or job not in cluster.jobs or int(index) not in cluster.task_indices(job):
         return False
@@ -79,7 +76,7 @@ def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:
 
     That is a parameter server where it has none, or one more of a job than it has; or any, where it has other jobs.
     """
-    placed = json.loads(os.environ.get(PLACED) or "{}")
+    placed = json.loads(settings.PLACED() or "{}")
     if not 0 <= index < len(placed.get(job, [])):
         return
     if cluster.jobs and not placed.keys() - {"ps"} <= set(cluster.jobs):
@@ -106,7 +103,7 @@ def moved(target: str) -> str:
 def _ask_for_all(cluster: ClusterSpec) -> None:
     """Ends this process, where its launcher starts all tasks of the script's cluster then: it had to guess how many."""
     counts = {job: cluster.num_tasks(job) for job in cluster.jobs}
-    path = os.environ.get(MADE)
+    path = settings.MADE()
     if path and sum(counts.values()) <= _MOST:
         own = f"{path}.{os.getpid()}"
         try:

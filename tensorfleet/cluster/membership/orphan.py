@@ -6,19 +6,18 @@ started, says nothing. `Vigil` decides, from what is seen and when; `Guard` look
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer
 
-LIMIT = "TENSORFLEET_ORPHAN_SECONDS"
+LIMIT = settings.ORPHAN_SECONDS.name
 EXIT_CODE = 69  # EX_UNAVAILABLE of sysexits.h
 NOTICE_SECONDS = 60.0
 _LOOK_SECONDS = 15.0
@@ -28,7 +27,7 @@ _NAMED = 3  # tasks in one line
 
 def limit() -> float:
     """After how many seconds a server ends that nobody uses; 0 for never."""
-    return max(float(os.environ.get(LIMIT, "3600")), 0.0)
+    return settings.ORPHAN_SECONDS()
 
 
 @dataclass(frozen=True)

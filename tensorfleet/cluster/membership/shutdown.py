@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import threading
 import time
 from typing import Any
 
-from tensorfleet.base import errors
+from tensorfleet.base import errors, settings
 from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.connection import canonical
 from tensorfleet.cluster.transport.peers import Peer
 
-ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # set for scripts that are written for TensorFlow
-# Set by a launcher that ends this task itself: a worker that has failed, and said goodbye, may be started again.
-_STAYS = "TENSORFLEET_STAYS"
 _SECONDS = 1.0  # to say goodbye to a task that may be gone itself
 _SECONDS_IN_TURN = 10.0  # to say it to all, where they cannot be told at the same time
 _LOOK_EVERY = 2.0
@@ -28,7 +24,7 @@ def script_ends_here() -> bool:
 
     One of a pool of processes has to give its result, if only to end the pool.
     """
-    return ENDS_AT_JOIN in os.environ and multiprocessing.parent_process() is None
+    return settings.ENDS_AT_JOIN() and multiprocessing.parent_process() is None
 
 
 class Farewells:
@@ -51,7 +47,7 @@ class Farewells:
 
     def look(self) -> None:
         """Stops the server when nobody is left whom it could serve."""
-        if _STAYS in os.environ:
+        if settings.STAYS():
             return
         if not self._ending or time.monotonic() - self._looked < _LOOK_EVERY:
             return

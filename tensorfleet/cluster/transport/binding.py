@@ -7,22 +7,21 @@ address, in a container with mapped ports, behind the name of a service. Others 
 from __future__ import annotations
 
 import errno
-import os
 import socket
 import time
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.peers import patience
 
-BIND = "TENSORFLEET_BIND"
+BIND = settings.BIND.name
 _TELL_EVERY = 5.0
 _RETRY_SECONDS = 0.5
 
 
 def place(host: str, port: int) -> tuple[str, int]:
     """Where to listen for a task with this address: TENSORFLEET_BIND is a host, or a host and a port."""
-    given = os.environ.get(BIND, "").strip()
+    given = settings.BIND()
     if not given:
         return host, port
     is_host = given.count(":") > 1 and not given.startswith("[")  # an IPv6 address

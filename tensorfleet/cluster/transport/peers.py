@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
@@ -43,12 +43,12 @@ def serves_no_more(task: str) -> None:
 
 def patience() -> float:
     """How many seconds to wait for a task that is not up yet, when no time limit is set."""
-    return float(os.environ.get("TENSORFLEET_WAIT_SECONDS", "600"))
+    return settings.WAIT_SECONDS()
 
 
 def silence() -> float:
     """How many seconds a task may leave a question whether it is alive unanswered before it is given up."""
-    return max(float(os.environ.get("TENSORFLEET_SILENT_SECONDS", "4")), 0.1)
+    return settings.SILENT_SECONDS()
 
 
 def _fields_of(channel: wire.Channel, frame: wire.Frame) -> dict:

@@ -15,7 +15,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from tensorfleet.base import errors
+from tensorfleet.base import errors, settings
 from tensorfleet.cluster.transport import token
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ _contexts: dict[tuple, ssl.SSLContext] = {}
 
 def folder() -> str | None:
     """Where the certificates are, when TLS is on."""
-    return token.settings.tls or os.environ.get("TENSORFLEET_TLS") or None
+    return token.secured.tls or settings.TLS() or None
 
 
 def is_mutual() -> bool:
     """Whether those who connect must show a certificate too."""
-    if token.settings.mutual is not None:
-        return token.settings.mutual
-    return os.environ.get("TENSORFLEET_TLS_MUTUAL", "") not in ("", "0")
+    if token.secured.mutual is not None:
+        return token.secured.mutual
+    return settings.TLS_MUTUAL()
 
 
 def for_server() -> ssl.SSLContext | None:

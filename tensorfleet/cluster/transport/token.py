@@ -13,7 +13,7 @@ import os
 import secrets
 import stat
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export
 
 _BYTES = 32
@@ -29,7 +29,7 @@ class Settings:
     mutual: bool | None = None
 
 
-settings = Settings()
+secured = Settings()
 
 
 @export("fleet.secure")
@@ -42,19 +42,18 @@ def secure(
     it; `mutual` says whether servers ask for a certificate too. What is None comes from the environment
     (TENSORFLEET_TOKEN or TENSORFLEET_TOKEN_FILE, TENSORFLEET_TLS, TENSORFLEET_TLS_MUTUAL).
     """
-    settings.token, settings.mutual = token, mutual
-    settings.tls = None if tls is None else os.fspath(tls)
+    secured.token, secured.mutual = token, mutual
+    secured.tls = None if tls is None else os.fspath(tls)
 
 
 def configured() -> bool:
     """Whether the user has chosen a token, rather than getting this machine's own."""
-    chosen = ("TENSORFLEET_TOKEN", "TENSORFLEET_TOKEN_FILE")
-    return bool(settings.token or any(os.environ.get(name) for name in chosen))
+    return bool(secured.token or settings.TOKEN() or settings.TOKEN_FILE())
 
 
 def token() -> bytes:
     """The token of this process's cluster."""
-    given = settings.token or os.environ.get("TENSORFLEET_TOKEN")
+    given = secured.token or os.environ.get(settings.TOKEN.name)
     if given:
         found = (given if isinstance(given, bytes) else given.encode()).strip()  # as from a file
         if not found:
@@ -62,7 +61,7 @@ def token() -> bytes:
                 None, None, "The cluster token is blank. Set TENSORFLEET_TOKEN to a secret."
             )
         return _checked(found)
-    path = os.environ.get("TENSORFLEET_TOKEN_FILE")
+    path = settings.TOKEN_FILE()
     return _checked(_given(path)) if path else _own()
 
 

@@ -10,7 +10,6 @@ the variable. The process that sends it says so, once for each tensor, and again
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.base import dtypes, errors, logging
+from tensorfleet.base import dtypes, errors, logging, settings
 from tensorfleet.graph.operation import Tensor
 
 _FULL = np.dtype(np.float32)
@@ -31,7 +30,7 @@ def wire_type(config: Any) -> str:
     """The element type that a session sends 32-bit floats in, or an empty string for their own."""
     if config.graph_options.enable_bfloat16_sendrecv:
         return "bfloat16"
-    chosen = os.environ.get("TENSORFLEET_WIRE", "")
+    chosen = settings.WIRE()
     if chosen and chosen not in (*_CHOICES, "float32"):
         raise errors.InvalidArgumentError(
             None, None, f"TENSORFLEET_WIRE is {chosen!r}; it can be bfloat16, float16 or float32."

@@ -7,14 +7,13 @@ that wait. Without `_rank` it is the devices of one session that meet.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.base import errors, logging
+from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
@@ -30,7 +29,7 @@ _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
 
 def patience() -> float:
     """How many seconds a worker waits for the others, unless the operation says."""
-    return float(os.environ.get("TENSORFLEET_COLLECTIVE_SECONDS", "600"))
+    return settings.COLLECTIVE_SECONDS()
 
 
 class Arrival:
