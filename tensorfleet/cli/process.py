@@ -119,9 +119,8 @@ class Running:
             )
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
         assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(task.environment.get(TOKEN, "").encode() + b"\n")
-            process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # past the buffer, which would try again at its end
+            os.write(process.stdin.fileno(), task.environment.get(TOKEN, "").encode() + b"\n")
         return process
 
     def _hang_up(self) -> None:
