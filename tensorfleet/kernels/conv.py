@@ -46,6 +46,8 @@ XLA_CHANNELS = 32
 FEW_CHANNELS = 8
 # With no more windows than this in an image, and more taps, it is gone through window by window.
 FEW_WINDOWS = 8
+# With no more multiplications than this, the time of a convolution is that of the calls.
+SMALL_CONVOLUTION = 1 << 16
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
 MANY_CHANNELS = 64
 # Taps of a filter that is small, for a convolution with strides.
@@ -197,15 +199,23 @@ def _from_last(xp, y, data_format):
     return xp.transpose(y, np.argsort(_order_to_last(data_format)))
 
 
-def _widen(xp, *arrays):
-    """16-bit floats as float32: sums over many products need the bits."""
+def _widen(win, depth, *arrays):
+    """16-bit floats as float32: sums over many products need the bits. In small convolutions, float32 as float64.
+
+    There it costs nothing, and numpy and XLA, which sum in other orders, give the same numbers. A step that runs in numpy
+    at first and in XLA later would otherwise seem to change by several units in the last place, which is too much for
+    gradients that are checked by small steps.
+    """
+    products = math.prod(win.out_shape[:-1]) * math.prod(win.size) * win.in_shape[-1] * depth
+    if products <= SMALL_CONVOLUTION:
+        arrays = tuple(a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays)
     return tuple(a.astype(np.float32) if a.dtype.itemsize == 2 else a for a in arrays)
 
 
 def _conv(xp, x, w, data_format, *attrs):
     win = conv_window(x.shape, w.shape, data_format, *attrs)
     dtype = x.dtype
-    x, w = _widen(xp, x, w)
+    x, w = _widen(win, w.shape[-1], x, w)
     x = _to_last(xp, x, data_format)
     groups = _count_groups(x.shape[-1], *w.shape[-2:])
     pairs = zip(xp.split(x, groups, -1), xp.split(w, groups, -1), strict=True)
@@ -216,7 +226,7 @@ def _conv(xp, x, w, data_format, *attrs):
 def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
     win = conv_window(input_shape, w.shape, data_format, *attrs)
     dtype = dy.dtype
-    w, dy = _widen(xp, w, dy)
+    w, dy = _widen(win, w.shape[-1], w, dy)
     dy = _to_last(xp, dy, data_format)
     _check_gradient(win, dy, w.shape[-1])
     groups = _count_groups(win.in_shape[-1], *w.shape[-2:])
@@ -228,7 +238,7 @@ def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
 def _conv_filter(xp, x, filter_shape, dy, data_format, *attrs):
     win = conv_window(x.shape, filter_shape, data_format, *attrs)
     dtype = x.dtype
-    x, dy = _widen(xp, x, dy)
+    x, dy = _widen(win, filter_shape[-1], x, dy)
     x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
     _check_gradient(win, dy, filter_shape[-1])
     groups = _count_groups(x.shape[-1], *filter_shape[-2:])

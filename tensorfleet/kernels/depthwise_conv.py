@@ -23,7 +23,7 @@ def depthwise_conv2d(
     """DepthwiseConv2dNative: filter [height, width, channels, multiplier]."""
     win = conv_window(x.shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
     dtype = x.dtype
-    x, w = _widen(xp, x, w)
+    x, w = _widen(win, w.shape[-1], x, w)
     padded = pad(xp, _to_last(xp, x, data_format), win)
     if xp is not np and w.shape[-1] == 1 == win.stride[-2] and w.shape[-2] < FEW_CHANNELS:
         y = _depthwise_rows(xp, padded, w, win)
@@ -52,7 +52,7 @@ def depthwise_conv2d_backprop_input(
     """DepthwiseConv2dNativeBackpropInput: the gradient with respect to `x`, of `input_shape`."""
     win = conv_window(input_shape, w.shape, data_format, strides, padding, explicit_paddings, dilations)
     dtype = dy.dtype
-    dy, w = _widen(xp, dy, w)
+    dy, w = _widen(win, w.shape[-1], dy, w)
     dy = _to_last(xp, dy, data_format)
     dy = dy.reshape(*dy.shape[:-1], *w.shape[-2:])
     if xp is np:
@@ -70,7 +70,7 @@ def depthwise_conv2d_backprop_filter(
     """DepthwiseConv2dNativeBackpropFilter: the gradient with respect to `w`, of `filter_shape`."""
     win = conv_window(x.shape, filter_shape, data_format, strides, padding, explicit_paddings, dilations)
     dtype = x.dtype
-    x, dy = _widen(xp, x, dy)
+    x, dy = _widen(win, filter_shape[-1], x, dy)
     x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
     dy = dy.reshape(*dy.shape[:-1], *filter_shape[-2:])
     windows = tuple(range(dy.ndim - 2))

@@ -1,5 +1,6 @@
 """Convolutions: the numpy life, the XLA life and plain loops agree."""
 
+import functools
 import itertools
 
 import jax
@@ -126,7 +127,8 @@ def test_convolution_and_gradients_match_their_definition(case, padding, way):
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 1), (1, 3)])
 @pytest.mark.parametrize("channels", [1, 8, 65])
-def test_windows_that_see_only_padding_have_no_gradient(strides, channels):
+def test_windows_that_see_only_padding_have_no_gradient(monkeypatch, strides, channels):
+    monkeypatch.setattr(conv, "SMALL_CONVOLUTION", 0)  # all of them in float32, as large ones are
     x, w = (DRAW.randn(*shape).astype("f") for shape in ((1, 13, 16, channels), (4, 5, channels, 16)))
     pairs = [(0, 0), (6, 1), (4, 1), (0, 0)]
     attrs = attributes(strides, (1, 1), "EXPLICIT") | {
@@ -288,3 +290,27 @@ def test_depthwise_filters_go_over_few_and_many_channels(examples, channels):
     for i, j in np.ndindex(2, 5):
         seen = x[:, 2 * i : 2 * i + 3, j : j + 2]
         np.testing.assert_allclose(y[:, i, j], (seen * w[..., 0]).sum((1, 2)))
+
+
+@pytest.mark.parametrize("window", [(1, (3, 3, 3)), (3, (4, 4, 4)), (2, (2, 3, 1))])
+def test_small_convolutions_are_the_same_in_both_lives(window):
+    # They are summed in other orders, so a step would change when it is compiled.
+    stride, size = window
+    x = np.random.rand(2, 6, 4, 7, 2).astype(np.float32)
+    w = np.random.rand(*size, 2, 3).astype(np.float32)
+    attrs = {"strides": [1, stride, stride, stride, 1], "padding": "SAME"}
+    exact = conv.conv3d(np, x.astype(np.float64), w.astype(np.float64), **attrs)
+    dy = np.random.rand(*exact.shape).astype(np.float32)
+    for kernel, args in (
+        (conv.conv3d, (x, w)),
+        (conv.conv3d_backprop_input, (x.shape, w, dy)),
+        (conv.conv3d_backprop_filter, (x, w.shape, dy)),
+    ):
+        with jax.enable_x64(True):
+            traced = jax.jit(functools.partial(kernel, jnp, **attrs), static_argnums=_shapes(args))(*args)
+        np.testing.assert_array_max_ulp(kernel(np, *args, **attrs), np.asarray(traced), 1)
+    np.testing.assert_allclose(conv.conv3d(np, x, w, **attrs), exact, rtol=1e-7)
+
+
+def _shapes(args):
+    return tuple(i for i, a in enumerate(args) if isinstance(a, tuple))

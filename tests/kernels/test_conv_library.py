@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 def worth(monkeypatch):
     """Everything is large enough to be divided."""
     monkeypatch.setattr(conv_library, "WORTH_DIVIDING", 0)
+    monkeypatch.setattr(conv_kernels, "SMALL_CONVOLUTION", 0)
 
 
 def compiled(kernel, *arrays):

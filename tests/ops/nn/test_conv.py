@@ -114,3 +114,14 @@ def test_a_filter_that_does_not_fit_is_reported_when_run(session):
     y = tf.nn.conv2d(tf.constant(IMAGES), w, 1, "SAME")
     with pytest.raises(tf.errors.InvalidArgumentError, match="not a multiple of input depth"):
         session.run(y, {w: np.ones([3, 3, 2, 4])})
+
+
+@pytest.mark.parametrize(("depth", "padding"), [(4, "VALID"), (9, "SAME")])
+def test_the_gradient_of_a_filter_is_that_found_by_small_steps(session, depth, padding):
+    # The steps are small: units in the last place of a result, which is near 50, count.
+    def rising(*shape):
+        return tf.constant(np.arange(np.prod(shape)).reshape(shape) / np.prod(shape), tf.float32)
+
+    x, w = rising(2, depth, 4, 7, 2), rising(4, 4, 4, 2, 3)
+    y = tf.nn.conv3d(x, w, [1, 3, 3, 3, 1], padding)
+    assert tf.test.compute_gradient_error(w, [4, 4, 4, 2, 3], y, y.shape.as_list()) < 4e-3
