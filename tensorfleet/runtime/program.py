@@ -205,7 +205,7 @@ class Program:
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
         if self.turn:
-            Turns(self, ctx, values).run()
+            Turns(self, ctx, values, pool.limit).run()
         elif self.sequential:
             if ctx.trace is None:
                 for item in self._work:
