@@ -28,7 +28,9 @@ _FEW = 1024
 _STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"}
 # These are matrix products, or sums of many gathered lines, inside.
 _MADE_OF_PRODUCTS = {"LRN", "ResizeArea", "ScaleAndTranslate", "ScaleAndTranslateGrad"}
-_MADE_OF_PRODUCTS |= {f"Resize{kind}{gradient}" for kind in ("Bilinear", "Bicubic") for gradient in ("", "Grad")}
+_MADE_OF_PRODUCTS |= {
+    f"Resize{kind}{gradient}" for kind in ("Bilinear", "Bicubic") for gradient in ("", "Grad")
+}
 # So many elements of a product are worth a barrier.
 _LARGE_PRODUCT = 1 << 14
 # These are loops over all that a window sees, and as much work as loops over so many times more elements.

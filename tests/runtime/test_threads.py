@@ -121,3 +121,18 @@ def test_sessions_of_one_process_have_the_threads_they_ask_for():
     tf.Session().close()
     assert most_at_once(2, inter_op_parallelism_threads=1, use_per_session_threads=True) == 1
     assert most_at_once(2, use_per_session_threads=True) == 2
+
+
+def test_towers_on_virtual_cpus_are_one_program_as_on_one_cpu():
+    x = tf.placeholder(tf.float32, [64, 64])
+    totals = []
+    for device in ("/cpu:0", "/cpu:1"):
+        with tf.device(device):
+            totals.append(tf.reduce_sum(tf.tanh(tf.matmul(x + 1.0, x))))
+    with tf.device("/cpu:0"):
+        total = tf.add_n(totals)
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        program = session._prepare(total, {x: 0}).program
+        assert len(program.items) == 1
+        assert program.inline
+        assert session._engine.placer.device_of(totals[1].op).endswith("CPU:1")
