@@ -142,6 +142,13 @@ def _canonical(device: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def hardware(device: str) -> str:
+    """What runs the operations of a device, by name: all CPUs of a task are the same processor."""
+    task, found, name = device.rpartition("/device:")
+    return f"{task}{found}CPU" if name.startswith("CPU:") else device
+
+
+@lru_cache(maxsize=4096)
 def merged(outer: str, inner: str) -> str:
     """`inner` where it says something, `outer` for the rest."""
     spec = DeviceSpec(*_parse(outer))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.base.naming import export
+from tensorfleet.session.session import BaseSession
 
 
 @export("fleet.explain_placement")
@@ -13,11 +14,29 @@ def explain_placement(session: Any, fetches: Any = None) -> str:
 
     Print it: one line per operation, with its type, its device, and what decided: where it ran before,
     the `tf.device` around it, the operation it must stay with, soft placement, or the default.
+    `session` is a `tf.Session`, or a monitored session.
     """
-    placer = session._engine.placer
+    plain = _plain_session(session)
     if fetches is not None:
-        session._plan(fetches, [])
-    return placement_table(placer)
+        plain._check_devices()
+        plain._plan(fetches, [])
+    return placement_table(plain._engine.placer)
+
+
+def _plain_session(given: Any) -> BaseSession:
+    """The session itself, of what may be wrapped around it."""
+    found = given
+    while not isinstance(found, BaseSession):
+        inside = getattr(found, "_tf_sess", None)
+        if inside is None and not hasattr(found, "_sess"):
+            raise TypeError(
+                f"session must be a tf.Session or a monitored session, but got {type(given)}. Pass the session whose "
+                "operations you want to see."
+            )
+        found = found._sess if inside is None else inside()
+        if found is None:
+            raise RuntimeError("Session is already closed. Explain its placement before it is closed.")
+    return found
 
 
 def placement_table(placer: Any) -> str:

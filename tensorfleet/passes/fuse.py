@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.batch_host_ops import joinable, put_off
 from tensorfleet.passes.index_ops import index_ops
@@ -262,6 +263,13 @@ def _read_after_initializing(
             before[op] += [w for w in earlier if w not in before[op]]
 
 
+def _are_together(plan: Plan, a: Operation, b: Operation) -> bool:
+    """Whether two operations may be in one segment. Virtual CPUs are one processor: a segment of each would only mean
+    that two programs share the threads that one has for itself."""
+    one, other = plan.devices[a], plan.devices[b]
+    return one == other or hardware(one) == hardware(other)
+
+
 def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation, int]:
     levels: dict[Operation, int] = {}
     for op in ops:
@@ -271,7 +279,7 @@ def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation,
             if b not in levels:
                 continue  # a constant
             step = 0
-            if fusable and (kinds[b] != "segment" or plan.devices[b] != plan.devices[op]):
+            if fusable and (kinds[b] != "segment" or not _are_together(plan, b, op)):
                 step = 1
             level = max(level, levels[b] + step)
         levels[op] = level
@@ -284,7 +292,8 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
     updated: dict[Operation, int] = {}
     for op in ops:
         if kinds[op] == "segment":
-            last[plan.devices[op]] = max(last.get(plan.devices[op], 0), levels[op])
+            place = hardware(plan.devices[op])
+            last[place] = max(last.get(place, 0), levels[op])
         for tensor in updated_by(op):
             variable = variable_of(tensor)
             if variable is not None:
@@ -298,9 +307,9 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
     for op in reversed(ops):
         if kinds[op] != "segment" or op.spec.updates or (levels[op] and op not in after):
             continue
-        latest = last[plan.devices[op]]
+        latest = last[hardware(plan.devices[op])]
         for user in after.get(op, ()):
-            same = kinds[user] != "segment" or plan.devices[user] == plan.devices[op]
+            same = kinds[user] != "segment" or _are_together(plan, user, op)
             latest = min(latest, levels[user] if same else levels[user] - 1)
         for t in op._inputs:
             if t.dtype._is_ref_dtype or t.dtype.name == "resource":
@@ -359,7 +368,7 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
         for op in put_off(by_level[level], laid.before, kinds, together):
             device = plan.devices[op]
             if kinds[op] == "segment":
-                own = (device, laid.freeing.get(op))
+                own = (hardware(device), laid.freeing.get(op))
                 if own not in segments or len(segments[own][-1].ops) == _LONGEST:
                     segments.setdefault(own, []).append(Part("segment", [], device))
                 segments[own][-1].ops.append(op)

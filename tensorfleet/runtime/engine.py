@@ -31,21 +31,51 @@ _shared_pool: Pool | None = None
 _shared_lock = threading.Lock()
 
 
-def _pool(config: Any) -> tuple[Pool, bool]:
+_named_pools: dict[str, Pool] = {}
+#: for steps that are to run in the thread that calls `run`
+_CALLER = Pool(1, limit=1)
+
+
+def _default_pool(config: Any) -> tuple[Pool, bool]:
     """The thread pool a session uses, and whether it is its own."""
     global _shared_pool
-    size = (config.inter_op_parallelism_threads if config is not None else 0) or os.cpu_count() or 1
+    wanted = config.inter_op_parallelism_threads if config is not None else 0
+    if wanted < 0:
+        return _CALLER, False
+    if wanted:
+        return Pool(wanted, limit=wanted), True
+    size = os.cpu_count() or 1
     if config is not None and config.use_per_session_threads:
         return Pool(size), True
     with _shared_lock:
         if _shared_pool is None:
-            _shared_pool = Pool(size)  # later sessions share the threads of the first
+            _shared_pool = Pool(size)
         return _shared_pool, False
+
+
+def _pools(config: Any) -> tuple[list[Pool], list[Pool]]:
+    """The thread pools that `inter_op_thread_pool` of RunOptions counts, and those that end with the session."""
+    options = [] if config is None else config.session_inter_op_thread_pool
+    found: list[Pool] = []
+    own: list[Pool] = []
+    for option in options:
+        size = option.num_threads if option.num_threads > 0 else os.cpu_count() or 1
+        pool = Pool(size, limit=option.num_threads if option.num_threads > 0 else None)
+        if option.global_name:
+            with _shared_lock:
+                pool = _named_pools.setdefault(option.global_name, pool)
+        else:
+            own.append(pool)
+        found.append(pool)
+    if not found:
+        pool, is_own = _default_pool(config)
+        return [pool], [pool] if is_own else []
+    return found, own
 
 
 def shared_pool() -> Pool:
     """The threads that all sessions without their own share."""
-    return _pool(None)[0]
+    return _default_pool(None)[0]
 
 
 class Engine:
@@ -67,11 +97,11 @@ class Engine:
         names = local_device_names(config, prefix) if prefix else local_device_names(config)
         soft = bool(config.allow_soft_placement) if config is not None else False
         self.placer = Placer(names, soft)
-        self.pool, self._owns_pool = _pool(config)
+        self._pools, self._own_pools = _pools(config)
         self._placements = PlacementLog(None if prefix else config)  # a task leaves it to its session
         self._task = (prefix or "").replace("/replica:0", "")
         self._timeout = max(config.operation_timeout_in_ms, 0) if config is not None else 0
-        if config is not None and config.intra_op_parallelism_threads:
+        if config is not None and config.intra_op_parallelism_threads > 0:
             use_threads(config.intra_op_parallelism_threads, "asked")
         if config is not None:
             _warn_of_unused(config)
@@ -103,8 +133,10 @@ class Engine:
         timeout_ms: int = 0,
         collector: Any = None,
         began: Callable[[StepContext], Any] | None = None,
+        pool: int = 0,
     ) -> list:
-        """Runs one step. `began` is told the step, if it is one that can be cancelled."""
+        """Runs one step, in a pool of the session's. `began` is told the step, if it is one that can be cancelled."""
+        threads = self._pools[0] if not pool else self._pool(pool)
         timeout = timeout_ms if timeout_ms > 0 else self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         ctx = StepContext(self.resources, self.streams, deadline, not program.inline)
@@ -113,7 +145,7 @@ class Engine:
         if program.inline:
             if self._closed is not None:
                 raise self._closed
-            results = program.run(ctx, feeds, self.pool)
+            results = program.run(ctx, feeds, threads)
             if deadline is not None and time.monotonic() > deadline:
                 raise errors.DeadlineExceededError(
                     None,
@@ -129,7 +161,7 @@ class Engine:
         try:
             if began is not None:
                 began(ctx)
-            return program.run(ctx, feeds, self.pool)
+            return program.run(ctx, feeds, threads)
         finally:
             ctx.end()
             with self._lock:
@@ -148,8 +180,15 @@ class Engine:
             ctx.cancel(reason)
         self.private.finished = finished
         self.private.clear()  # nobody else can reach what is kept there
-        if self._owns_pool:
-            self.pool.close()
+        for pool in self._own_pools:
+            pool.close()
+
+    def _pool(self, number: int) -> Pool:
+        if number == -1:
+            return _CALLER
+        if not 0 <= number < len(self._pools):
+            raise invalid_pool(number, len(self._pools))
+        return self._pools[number]
 
     def device_names(self) -> list[str]:
         """The full names of the devices of this engine."""
@@ -164,9 +203,25 @@ class Engine:
         return trace.Collector(self.device_names()[0], self.placer.device_of)
 
 
+def invalid_pool(number: int, count: int) -> errors.OpError:
+    """For a number of a thread pool that a session does not have."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Invalid inter_op_thread_pool: {number}. Pass RunOptions(inter_op_thread_pool=) a number below {count} (-1 for "
+        "the calling thread), or describe more pools in session_inter_op_thread_pool of tf.ConfigProto.",
+    )
+
+
 # Fields of ConfigProto that are honoured, or that only tune TensorFlow's own executor.
 _UNDERSTOOD = {"device_count", "intra_op_parallelism_threads", "inter_op_parallelism_threads"}
-_UNDERSTOOD |= {"use_per_session_threads", "gpu_options", "allow_soft_placement", "log_device_placement"}
+_UNDERSTOOD |= {
+    "session_inter_op_thread_pool",
+    "use_per_session_threads",
+    "gpu_options",
+    "allow_soft_placement",
+    "log_device_placement",
+}
 _UNDERSTOOD |= {
     "operation_timeout_in_ms",
     "graph_options",

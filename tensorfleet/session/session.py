@@ -40,7 +40,9 @@ class BaseSession:
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
-        if isinstance(target, bytes):
+        if target is None:
+            target = ""
+        elif isinstance(target, bytes):
             target = target.decode()
         if not isinstance(target, str):
             raise TypeError(f"target must be a string, but got {type(target)}")
@@ -92,10 +94,12 @@ class BaseSession:
             feeds = ()  # type: ignore[assignment]
         return prepared.arrange(self._execute(prepared.program, feeds))
 
-    def _execute(self, program: Any, feeds: Any, timeout_in_ms: int = 0, collector: Any = None) -> Any:
+    def _execute(
+        self, program: Any, feeds: Any, timeout_in_ms: int = 0, collector: Any = None, pool: int = 0
+    ) -> Any:
         """Runs a program; the trace of an op's failure ends here: the op and its line are in the message."""
         try:
-            return self._engine.run(program, feeds, timeout_in_ms, collector)
+            return self._engine.run(program, feeds, timeout_in_ms, collector, pool=pool)
         except errors.OpError as failure:
             raise failure.with_traceback(None) from failure.__cause__
 
@@ -107,11 +111,12 @@ class BaseSession:
         prepared = self._prepare(fetches, feed_dict)
         feeds = _flattened([c(v) for c, v in zip(prepared.convert, (feed_dict or {}).values(), strict=True)])
         timeout = options.timeout_in_ms if options is not None else 0
+        pool = _pool_of(options)
         tracing = run_metadata is not None and options is not None and options.trace_level
         graphs = run_metadata is not None and options is not None and options.output_partition_graphs
         costs = self._is_modelled(prepared) and run_metadata is not None
         collector = self._engine.collector() if tracing or graphs or costs else None
-        results = self._execute(prepared.program, feeds, timeout, collector)
+        results = self._execute(prepared.program, feeds, timeout, collector, pool)
         if collector is not None:
             collector.fill(run_metadata, prepared.program.plan, bool(graphs), costs)
             if costs and self._target and not tracing:
@@ -187,7 +192,7 @@ class BaseSession:
             feeds = _flattened([c(v) for c, v in zip(prepared.convert, args, strict=True)])
             collector = self._engine.collector() if run_metadata is not None else None
             timeout = options.timeout_in_ms if options is not None else 0
-            results = self._execute(prepared.program, feeds, timeout, collector)
+            results = self._execute(prepared.program, feeds, timeout, collector, _pool_of(options))
             if collector is not None:
                 collector.fill(run_metadata, prepared.program.plan, False)
             return prepared.arrange(results)
@@ -268,6 +273,22 @@ def _check_message(given: Any, name: str, argument: str) -> None:
     """A message may be TensorFlow's own as well as ours."""
     if given is not None and getattr(getattr(given, "DESCRIPTOR", None), "name", None) != name:
         raise TypeError(f"{argument} must be a tf.{name}, but got {type(given)}")
+
+
+def _pool_of(options: Any) -> int:
+    """Which thread pool a run asks for. Says once that the debugger's wishes are not heard."""
+    if options is None:
+        return 0
+    if options.debug_options.debug_tensor_watch_opts and not _warned_of_debug:
+        _warned_of_debug.append(True)
+        warnings.warn(
+            "tf.RunOptions.debug_options has no effect in TensorFleet: no tensors are dumped. Fetch them, or use tf.Print.",
+            stacklevel=4,
+        )
+    return options.inter_op_thread_pool
+
+
+_warned_of_debug: list[bool] = []
 
 
 def _key(fetches: Any) -> Any:

@@ -129,7 +129,7 @@ def test_value_that_shapes_the_result_may_be_fed(always_compile, session):
         assert session.run(y, {n: k, x: [1.0, 2.0]}).shape == (k, 2)
 
 
-def test_each_virtual_device_compiles_its_own_part(always_compile):
+def test_parts_of_virtual_devices_are_compiled_together(always_compile):
     x = tf.placeholder(tf.float32, [2, 2])
     with tf.device("/cpu:1"):
         y = tf.matmul(x, x)
@@ -137,9 +137,10 @@ def test_each_virtual_device_compiles_its_own_part(always_compile):
         z = y + 1.0
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as s:
         assert s.run(z, {x: np.eye(2)}).tolist() == [[2, 1], [1, 2]]
-        items = segments(s, z, x)
-        assert [item.device[-5:] for item in items] == ["CPU:1", "CPU:0"]
-        assert [len(item.compiler.programs) for item in items] == [1, 1]
+        (item,) = segments(s, z, x)
+        assert [s._engine.placer.device_of(t.op)[-5:] for t in (y, z)] == ["CPU:1", "CPU:0"]
+        assert [op.name for op in item.segment.ops] == [y.op.name, z.op.name]
+        assert len(item.compiler.programs) == 1
 
 
 def test_towers_on_virtual_devices_average_their_gradients():

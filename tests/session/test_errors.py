@@ -241,3 +241,15 @@ def test_kernel_bug_is_an_internal_error_with_the_op():
     with tf.Session() as s, pytest.raises(tf.errors.OpError, match="oops") as e:
         s.run(y)
     assert e.value.op.name == "mine"
+
+
+@pytest.mark.parametrize("shape", [[2], [1], [None]])
+def test_a_predicate_that_is_no_scalar_is_refused_when_the_graph_is_built(shape):
+    pred = tf.placeholder(tf.bool, shape)
+    for build in (
+        lambda: tf.cond(pred, lambda: 1, lambda: 2),
+        lambda: tf.case([(pred, lambda: 1)], default=lambda: 2),
+        lambda: tf.while_loop(lambda i: pred, lambda i: i + 1, [0]),
+    ):
+        with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+            build()

@@ -356,3 +356,40 @@ def test_the_devices_of_a_session_are_described_by_four_things(session):
     assert device.name == "/job:worker/replica:0/task:3/device:CPU:1"
     assert (device.device_type, device.memory_limit_bytes, device.incarnation) == ("CPU", 1024, 7)
     assert session.list_devices()[0].device_type == "CPU"
+
+
+def test_no_target_is_this_process():
+    with tf.Session(None) as session:
+        assert session.run(tf.constant(3.0)) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("number", "refused"), [(-2, True), (-1, False), (0, False), (1, False), (2, True), (7, True)]
+)
+def test_a_thread_pool_that_the_session_does_not_have_is_refused(number, refused):
+    config = tf.ConfigProto()
+    config.session_inter_op_thread_pool.add(num_threads=1)
+    config.session_inter_op_thread_pool.add(num_threads=2, global_name="shared")
+    y = tf.random_uniform([]) * 0.0
+    options = tf.RunOptions(inter_op_thread_pool=number)
+    with tf.Session(config=config) as session:
+        call = session.make_callable(y, accept_options=True)
+        if not refused:
+            assert session.run(y, options=options) == call(options=options) == 0.0
+            return
+        for run in (lambda: session.run(y, options=options), lambda: call(options=options)):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=f"Invalid inter_op_thread_pool: {number}"
+            ):
+                run()
+
+
+def test_wishes_of_the_debugger_are_warned_of_once(monkeypatch):
+    monkeypatch.setattr("tensorfleet.session.session._warned_of_debug", [])
+    y = tf.random_uniform([], name="y")
+    options = tf.RunOptions()
+    options.debug_options.debug_tensor_watch_opts.add(node_name="y", debug_ops=["DebugIdentity"])
+    with tf.Session() as session:
+        with pytest.warns(UserWarning, match="debug_options has no effect"):
+            session.run(y, options=options)
+        session.run(y, options=options)  # a second warning would be an error here

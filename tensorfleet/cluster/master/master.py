@@ -53,7 +53,7 @@ from tensorfleet.passes.partition import (
 )
 from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.prune import prune
-from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.engine import CLOSED, Engine, invalid_pool
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 from tensorfleet.state.accumulators import most
@@ -404,9 +404,16 @@ class ClusterEngine:
     # -- running --------------------------------------------------------------------------------------
 
     def run(
-        self, program: ClusterProgram, feeds: Sequence[Any], timeout_ms: int = 0, collector: Any = None
+        self,
+        program: ClusterProgram,
+        feeds: Sequence[Any],
+        timeout_ms: int = 0,
+        collector: Any = None,
+        pool: int = 0,
     ) -> list:
-        """Runs one step."""
+        """Runs one step. Its tasks have thread pools of their own; a session cannot choose among them."""
+        if pool not in (-1, 0):
+            raise invalid_pool(pool, 1)
         return self._go(Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds)
 
     def repeat(self, program: ClusterProgram) -> None:

@@ -13,7 +13,7 @@ from tensorfleet.ops.common import SCALAR, same_as_input, scalar
 
 @op(
     "Switch",
-    "data: T, pred: bool -> output_false: T, output_true: T",
+    "data: T, pred: bool[0] -> output_false: T, output_true: T",
     "T: type",
     shape=same_as_input,
     stateful=True,
@@ -24,7 +24,7 @@ def _switch(xp: Any, data: Any, pred: Any) -> Any:
 
 @op(
     "RefSwitch",
-    "data: Ref(T), pred: bool -> output_false: Ref(T), output_true: Ref(T)",
+    "data: Ref(T), pred: bool[0] -> output_false: Ref(T), output_true: Ref(T)",
     "T: type",
     shape=same_as_input,
     stateful=True,
@@ -150,7 +150,7 @@ def _ref_next_iteration(xp: Any, data: Any) -> Any:
     return ()
 
 
-@op("LoopCond", "input: bool -> output: bool", shape=scalar, stateful=True)
+@op("LoopCond", "input: bool[0] -> output: bool", shape=scalar, stateful=True)
 def _loop_cond(xp: Any, pred: Any) -> Any:
     return pred
 

@@ -57,7 +57,8 @@ class _Watcher:
 class Turns:
     """One run of a program whose items run one after the other, as long as none of them holds the others up."""
 
-    def __init__(self, program: Any, ctx: Any, values: list) -> None:
+    def __init__(self, program: Any, ctx: Any, values: list, limit: int | None = None) -> None:
+        self._limit = limit  # how many may run at once, if the user has said so
         self._items, self._followers = program.items, program.followers
         self._ctx, self._values = ctx, values
         self._turn = program.turn  # when it is each item's turn
@@ -89,6 +90,7 @@ class Turns:
         """If nothing has moved since the last look, though something could, goes on with that in another thread."""
         with self._changed:
             held_up = self._moves == self._seen and self._ready and self._failure is None
+            held_up = held_up and (self._limit is None or self._running < self._limit)
             self._seen = self._moves
         if held_up:
             started(threading.Thread(target=self._drive, name="tensorfleet-turn", daemon=True))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.passes.pipeline import divide
@@ -117,7 +118,7 @@ class Program:
         self._settle = settle_absent(plan)
         self._in_order = self.items
         # Nothing to run beside an item, even one that waits: no thread is worth waking.
-        self.sequential = len({p.device for p in plan.parts}) <= 1 and self._one_after_the_other()
+        self.sequential = len({hardware(p.device) for p in plan.parts}) <= 1 and self._one_after_the_other()
         #: when it is each item's turn, if several functions of the user's might wait for each other
         self.turn = self._turns() if self.sequential else []
         # A segment of NoOps only orders others, which the list does already.
@@ -208,7 +209,7 @@ class Program:
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
         if self.turn:
-            Turns(self, ctx, values).run()
+            Turns(self, ctx, values, pool.limit).run()
         elif self.sequential:
             if ctx.trace is None:
                 for item in self._work:

@@ -13,10 +13,15 @@ from tensorfleet.base.platform.exit_threads import beside
 
 
 class Pool:
-    """The threads of a session (`inter_op_parallelism_threads`); made when first needed."""
+    """The threads of a session (`inter_op_parallelism_threads`); made when first needed.
 
-    def __init__(self, size: int) -> None:
-        self._size = max(size, 1)
+    With a `limit`, no more parts of a step run at once than that, counting the thread that called `run`. Parts that wait
+    (a dequeue) do not count: they would hold up what they wait for.
+    """
+
+    def __init__(self, size: int, limit: int | None = None) -> None:
+        self._size = max(size if limit is None else limit - 1, 1)
+        self.limit = limit
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
         self._process = os.getpid()
@@ -50,11 +55,16 @@ class Pool:
                 own = next((i for i in ready if not program.items[i].blocks), None)
                 if own is None and not running and len(ready) == 1:
                     own = ready[0]  # until it is done, there is nothing to hand out
+                kept = []
                 for i in ready:
-                    if i != own:
-                        running += 1
-                        self._start(program.items[i], i, ctx, values, done)
-                ready = []
+                    if i == own:
+                        continue
+                    if self.limit == 1 and not program.items[i].blocks:
+                        kept.append(i)
+                        continue
+                    running += 1
+                    self._start(program.items[i], i, ctx, values, done)
+                ready = kept
                 if own is not None:
                     running += 1
                     _attempt(program.items[own], own, ctx, values, done)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.segments.loop_stores import (
@@ -43,7 +44,7 @@ def traceable(loop: Any) -> bool:
 
 
 def _plan_traceable(plan: Plan, condition: bool) -> bool:
-    if plan.loops or len(set(plan.devices.values())) > 1:
+    if plan.loops or len(set(map(hardware, plan.devices.values()))) > 1:
         return False
     for op in plan.ops:
         if op.type in STORES:
