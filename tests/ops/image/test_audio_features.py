@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tensorfleet_legacy.contrib.framework.python.ops import audio_ops
+from tensorfleet.contrib.framework.python.ops import audio_ops
 
 import tensorfleet as tf
 from tests.support.sessions import run

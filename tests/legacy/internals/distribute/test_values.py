@@ -2,12 +2,12 @@
 
 import threading
 
-from tensorfleet.python.distribute import cross_device_utils, values
-from tensorfleet_legacy.contrib.distribute.python import (
+from tensorfleet.contrib.distribute.python import (
     cross_tower_utils,
     mirrored_strategy,
     parameter_server_strategy,
 )
+from tensorfleet.python.distribute import cross_device_utils, values
 
 import tensorfleet as tf
 
