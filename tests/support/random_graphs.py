@@ -219,7 +219,7 @@ class Program(VariableSteps):
         """The gradient of something with whole derivatives, made where the operations are or anywhere."""
         a, b, c = self.some(), self.some(), self.some()
         with self.place():
-            y = a * b + tf.gather(b, [1, 0, 3, 3]) * tf.stop_gradient(c)
+            y = a * b + tf.gather(tf.identity(b), [1, 0, 3, 3]) * tf.stop_gradient(c)
         with self.somewhere():
             z = tf.reduce_sum(tf.where(a > c, y, y + y))
         with self.somewhere():
