@@ -19,7 +19,7 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.platform import logging
-from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.engine import CLOSED, Engine
 
 _AnyEngine = TypeVar("_AnyEngine", Engine, ClusterEngine)
 _SCHEME = "grpc://"
@@ -61,8 +61,10 @@ def _finish_sessions() -> None:
     if hasattr(sys, "last_value"):  # an error has ended it
         return
     for engine in [e for engines in _engines.values() for e in engines]:
-        if isinstance(engine, ClusterEngine):
-            engine.finish()
+        if isinstance(engine, ClusterEngine) and not engine._running:
+            tasks = [engine._peer_of(*task_parts(task)) for task in engine._shipments]
+            if all(task.is_open() for task in tasks):  # at the end of a process no connection is opened
+                engine.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
 
 def _jobs(told: dict) -> dict:

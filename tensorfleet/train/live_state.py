@@ -23,7 +23,9 @@ class LiveState:
     def __init__(self, graph: Graph, ready_op: Any) -> None:
         self._graph = graph
         self._ready_op = ready_op  # gives the names of variables without a value
-        self._servers: dict[str, int] = {}  # of the last session that was ready: which life of each task it used
+        self._servers: dict[
+            str, int
+        ] = {}  # of the last session that was ready: which life of each task it used
         self._restored: Any = None
 
     def note(self, sess: Any) -> None:
