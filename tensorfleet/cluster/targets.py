@@ -18,7 +18,7 @@ from tensorfleet.cluster.server import has_ended, server_at
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.graph.graph import Graph
-from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.engine import CLOSED, Engine
 
 _AnyEngine = TypeVar("_AnyEngine", Engine, ClusterEngine)
 _SCHEME = "grpc://"
@@ -62,8 +62,10 @@ def _finish_sessions() -> None:
     if hasattr(sys, "last_value"):  # an error has ended it
         return
     for engine in [e for engines in _engines.values() for e in engines]:
-        if isinstance(engine, ClusterEngine):
-            engine.finish()
+        if isinstance(engine, ClusterEngine) and not engine._running:
+            tasks = [engine._peer_of(*task_parts(task)) for task in engine._shipments]
+            if all(task.is_open() for task in tasks):  # at the end of a process no connection is opened
+                engine.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
 
 def _jobs(told: dict) -> dict:

@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.api import export
 from tensorfleet.api.train.global_step import get_global_step
 from tensorfleet.api.train.hooks import step_for
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
 from tensorfleet.api.variables.variable import Variable
-from tensorfleet.base import dtypes, logging, nest
-from tensorfleet.base.naming import export
+from tensorfleet.base import dtypes, nest
+from tensorfleet.base.platform import logging
+from tensorfleet.fleet.checking import positive_number, whole_number
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.indexed_slices import IndexedSlices
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
-from tensorfleet.ops.array.basic import group
+from tensorfleet.ops.array.basic import group, placeholder_with_default
+from tensorfleet.ops.array.checks import Assert
 from tensorfleet.ops.control.cond import cond
 from tensorfleet.ops.math.cast import cast
 
@@ -44,8 +47,9 @@ class StalenessOptimizer(Optimizer):
     For the first `warm_up_steps` global steps only worker 0 trains, and the others wait.
 
     Pass `make_session_run_hook(task_index)` to the `MonitoredTrainingSession` of every worker: it keeps the
-    histogram of this worker's staleness, and does the waiting of the policy "wait" and of the warm-up. With the
-    defaults, training is what it would be without this.
+    histogram of this worker's staleness, and does the waiting of the policy "wait" and of the warm-up. With one of
+    these, a training step without the hook is an InvalidArgumentError. With the defaults, training is what it would be
+    without this.
     """
 
     def __init__(
@@ -59,19 +63,21 @@ class StalenessOptimizer(Optimizer):
         warm_up_steps: int = 0,
     ) -> None:
         super().__init__(False, name)
+        if not isinstance(opt, Optimizer):
+            raise TypeError(f"opt must be a tf.train.Optimizer, not {opt!r}.")
         if policy not in POLICIES:
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {policy!r}.")
-        if (bound is not None) != (policy in ("drop", "wait")) or (bound is not None and bound < 0):
+        if (bound is not None) != (policy in ("drop", "wait")):
             raise ValueError(f"The policies drop and wait need a bound of 0 or more; {policy!r} got {bound}.")
-        if policy == "wait" and not num_workers:
+        if policy == "wait" and num_workers is None:
             raise ValueError("The policy wait needs num_workers, the number of workers to wait for.")
-        if rate != 1.0:
+        self._policy = policy
+        self._bound = None if bound is None else whole_number("bound", bound, 0)
+        self._num_workers = None if num_workers is None else whole_number("num_workers", num_workers, 1)
+        self._warm_up_steps = whole_number("warm_up_steps", warm_up_steps, 0)
+        if positive_number("rate", rate) != 1.0:
             _lower_rate(opt, rate)
         self._opt = opt
-        self._warm_up_steps = warm_up_steps
-        self._policy = policy
-        self._bound = bound
-        self._num_workers = num_workers
         self._seen: Any = None
         self._steps: Any = None
         self.staleness: Any = None
@@ -80,6 +86,8 @@ class StalenessOptimizer(Optimizer):
         #: how many of them were too stale
         self.dropped = 0
         self._update: Any = None
+        #: what the hook feeds: without it a step that should wait is refused
+        self._hooked: Any = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
         """As the wrapped optimizer; also notes at which step the variables were read."""
@@ -99,7 +107,7 @@ class StalenessOptimizer(Optimizer):
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         with name_scope(name, self._name):
             ready = [g.values if isinstance(g, IndexedSlices) else g for g, _ in pairs]
-            with control_dependencies(ready), colocate_with(global_step.op):
+            with control_dependencies([*ready, *self._demand_hook()]), colocate_with(global_step.op):
                 now = global_step.read_value()
                 self.staleness = apply("Sub", now, self._seen, name="staleness")
             if self._policy == "scale":
@@ -114,6 +122,18 @@ class StalenessOptimizer(Optimizer):
                 made = self._opt.apply_gradients(pairs, global_step, name)
         self._update = made.op if isinstance(made, Tensor) else made
         return made
+
+    def _demand_hook(self) -> list[Operation]:
+        """An operation that fails without this worker's hook, which does the waiting."""
+        if self._policy != "wait" and not self._warm_up_steps:
+            return []
+        self._hooked = placeholder_with_default(False, [], name="hooked")
+        waits = "the policy 'wait'" if self._policy == "wait" else "warm_up_steps"
+        text = (
+            f"StalenessOptimizer with {waits} trains without its hook, and so nobody waits. Pass "
+            "make_session_run_hook(task_index) to the MonitoredTrainingSession of every worker, and run training steps with it."
+        )
+        return [Assert(self._hooked, [text], name="has_hook")]
 
     def _count(self, age: int) -> None:
         if self._policy == "drop" and age > (self._bound or 0):
@@ -155,6 +175,12 @@ class StalenessOptimizer(Optimizer):
         """
         if self.staleness is None:
             raise ValueError("Make the hook after apply_gradients() or minimize().")
+        task_index = whole_number("task_index", task_index, 0)
+        if self._num_workers is not None and task_index >= self._num_workers:
+            raise ValueError(
+                f"task_index must be less than num_workers: there are workers 0 to {self._num_workers - 1}, and no {task_index}."
+            )
+        max_wait_secs = positive_number("max_wait_secs", max_wait_secs)
         hooks: list[SessionRunHook] = [_Histogram(self, task_index)]
         if self._warm_up_steps and task_index:
             hooks.append(_WarmUp(self._warm_up_steps, max_wait_secs))
@@ -171,8 +197,6 @@ def _divided(grad: Any, staleness: Tensor) -> Any:
 
 def _lower_rate(opt: Optimizer, factor: float) -> None:
     """Multiplies the learning rate that an optimizer was made with: a number, a tensor or a function."""
-    if factor <= 0:
-        raise ValueError(f"rate must be above 0, not {factor}.")
     for name in ("_lr", "_learning_rate"):
         given = getattr(opt, name, None)
         if given is not None:
@@ -220,11 +244,11 @@ class _Histogram(SessionRunHook):
     def __init__(self, opt: StalenessOptimizer, task_index: int) -> None:
         self._opt = opt
         self._me = task_index
-        self._args = SessionRunArgs(opt.staleness)
+        self._args = SessionRunArgs(opt.staleness, None if opt._hooked is None else {opt._hooked: True})
         self._trains: dict[Any, bool] = {}
 
     def before_run(self, run_context: Any) -> SessionRunArgs | None:
-        """Asks for the staleness, in runs that train."""
+        """Asks for the staleness, in runs that train, and shows them that there is a hook."""
         graph = run_context.session.graph
         fetched = nest.flatten(run_context.original_args.fetches)
         return self._args if any(self._leads_to_update(graph, f) for f in fetched) else None

@@ -20,4 +20,6 @@ def stop_server(target: Any, task: str | None = None) -> list[str]:
     found = getattr(target, "sess_str", target)
     if not isinstance(found, str):
         raise TypeError(f"target must be a session or a string such as grpc://host:port, but got {target!r}")
+    if task is not None and not isinstance(task, str):
+        raise TypeError(f"task must be a name such as /job:ps/task:1, but got {task!r}")
     return targets.stop(found, task)

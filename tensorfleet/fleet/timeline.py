@@ -14,6 +14,8 @@ class Timeline:
     """A visual form of the `step_stats` that a traced run leaves in its `RunMetadata`."""
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
+        if not hasattr(step_stats, "dev_stats"):
+            raise TypeError(f"step_stats must be the step_stats of a tf.RunMetadata, but got {step_stats!r}")
         self._step_stats = step_stats
         self._graph = graph
 

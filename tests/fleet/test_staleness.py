@@ -158,13 +158,75 @@ def test_a_worker_that_died_is_given_up(servers, monkeypatch):
         ({"policy": "guess"}, "policy must be one of measure, scale, drop, wait"),
         ({"policy": "drop"}, "need a bound of 0 or more"),
         ({"policy": "scale", "bound": 1}, "need a bound"),
-        ({"policy": "drop", "bound": -1}, "need a bound of 0 or more"),
+        ({"policy": "drop", "bound": -1}, "bound must be 0 or more, not -1"),
         ({"policy": "wait", "bound": 1}, "needs num_workers"),
+        ({"policy": "wait", "bound": 1, "num_workers": 0}, "num_workers must be 1 or more, not 0"),
+        ({"warm_up_steps": -1}, "warm_up_steps must be 0 or more, not -1"),
+        ({"rate": float("nan")}, "rate must be above 0 and finite, not nan"),
     ],
 )
 def test_what_makes_no_sense_is_refused(kwargs, text):
     with pytest.raises(ValueError, match=text):
         tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "text"),
+    [
+        ({"policy": "drop", "bound": "x"}, "bound must be a whole number of 0 or more, not 'x'"),
+        ({"policy": "drop", "bound": 1.5}, "bound must be a whole number of 0 or more, not 1.5"),
+        ({"policy": "drop", "bound": True}, "bound must be a whole number of 0 or more, not True"),
+        (
+            {"policy": "wait", "bound": 1, "num_workers": "2"},
+            "num_workers must be a whole number of 1 or more",
+        ),
+        ({"warm_up_steps": None}, "warm_up_steps must be a whole number of 0 or more, not None"),
+        ({"rate": "half"}, "rate must be a number above 0, not 'half'"),
+        ({"opt": 0.1}, "opt must be a tf.train.Optimizer, not 0.1"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused(kwargs, text):
+    given = {"opt": tf.train.GradientDescentOptimizer(0.1), **kwargs}
+    with pytest.raises(TypeError, match=text):
+        tf.fleet.StalenessOptimizer(**given)
+
+
+@pytest.mark.parametrize(
+    ("index", "kind", "text"),
+    [
+        (2, ValueError, "there are workers 0 to 1, and no 2"),
+        (-1, ValueError, "task_index must be 0 or more, not -1"),
+        ("0", TypeError, "task_index must be a whole number of 0 or more, not '0'"),
+    ],
+)
+def test_a_hook_of_a_worker_that_does_not_exist_is_refused(index, kind, text):
+    with pytest.raises(kind, match=text):
+        bounded()[0].make_session_run_hook(index)
+    with pytest.raises(ValueError, match="max_wait_secs must be above 0"):
+        bounded()[0].make_session_run_hook(0, max_wait_secs=-1)
+
+
+def bounded(**kwargs):
+    """An optimizer that makes workers wait, and its training step."""
+    kwargs = kwargs or {"policy": "wait", "bound": 1, "num_workers": 2}
+    opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), **kwargs)
+    return opt, opt.minimize(tf.Variable(1.0) * 2.0, global_step=tf.train.get_or_create_global_step())
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "text"), [({}, "the policy 'wait'"), ({"warm_up_steps": 5}, "warm_up_steps")]
+)
+def test_a_step_that_should_wait_is_refused_without_the_hook(kwargs, text):
+    opt, train = bounded(**kwargs)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            sess.run(train)
+        assert f"StalenessOptimizer with {text} trains without its hook" in str(caught.value)
+        assert sess.run(tf.train.get_global_step()) == 0
+    with tf.train.MonitoredTrainingSession(hooks=[opt.make_session_run_hook(0)]) as sess:
+        for _ in range(2):
+            sess.run(train)
 
 
 def test_it_must_be_asked_in_order():

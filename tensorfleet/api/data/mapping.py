@@ -12,7 +12,9 @@ from tensorfleet.api.data.calls import Function
 from tensorfleet.api.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
 from tensorfleet.api.data.record_origin import told
 from tensorfleet.base import errors
+from tensorfleet.base.platform import logging
 from tensorfleet.kernels.record_origin import one_of
+from tensorfleet.ops.control.host_ops import GONE
 
 
 class Map(Through):
@@ -302,7 +304,7 @@ class Generate(Run):
         try:
             return block_of([self._after.call(self._state, step)])
         except errors.OutOfRangeError:
-            self.close()
+            self._finalize()
             return None
 
     def save(self) -> dict[str, Any]:
@@ -310,7 +312,16 @@ class Generate(Run):
         raise cannot_save("a generator")
 
     def close(self) -> None:
-        """Lets the generator go."""
+        """Lets the generator go before its end. What it raises then is nobody's result, and only logged."""
+        try:
+            self._finalize()
+        except errors.OpError as e:
+            # A graph that is collected with its session has lost its functions, and Python ends their generators.
+            if GONE not in e.message:
+                text = e.message.partition("\n")[0]
+                logging.warning("Error occurred when finalizing GeneratorDataset iterator: %s", text)
+
+    def _finalize(self) -> None:
         self._ended = True
         state, self._state = self._state, None
         if state is not None:

@@ -258,6 +258,8 @@ def dropped_gradients(session: Any) -> dict[str, int]:
     """
     if hasattr(session, "_tf_sess"):
         session = session._tf_sess()
+    if not hasattr(session, "_engine"):
+        raise TypeError(f"session must be an open tf.Session or a monitored session, but got {session!r}")
     return dict(sorted(session._engine.dropped().items()))
 
 

@@ -454,12 +454,6 @@ class ClusterEngine:
             self._engine.close(reason, finished)
         self._forget_session(finished)
 
-    def finish(self) -> None:
-        """Closes a session that nobody closed before its program ended in good order. No connection is opened for it."""
-        open_to_all = all(self._peer_of(*task_parts(task)).is_open() for task in self._shipments)
-        if open_to_all and not self._running:
-            self.close(errors.CancelledError(None, None, CLOSED), finished=True)
-
     def lose(self) -> None:
         """The server behind the target forgets this session: what runs ends, what comes later is refused."""
         if not self.used:

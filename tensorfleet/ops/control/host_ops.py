@@ -45,6 +45,8 @@ class _Function:
 
 
 _functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDictionary()
+# What an error says of a function that was built elsewhere, or that went with its graph.
+GONE = "is not found: its function lives in the process that built the graph"
 _tokens = itertools.count()
 _process = secrets.token_hex(8)  # a graph from another process cannot name a function of this one
 
@@ -62,9 +64,7 @@ def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]
     name = token.decode()
     function = _functions.get(token)
     if function is None:
-        raise errors.invalid(
-            f"callback {name} is not found: its function lives in the process that built the graph"
-        )
+        raise errors.invalid(f"callback {name} {GONE}")
     given = [_own(np.asarray(a)) for a in args]
     try:
         result = _called(step, name, function, given)

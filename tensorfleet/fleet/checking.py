@@ -1,0 +1,33 @@
+"""Checks of arguments: what is wrong is refused where it is given, with a sentence."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`; TypeError or ValueError for anything else."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number of {least} or more, not {value!r}.")
+    if number < least:
+        raise ValueError(f"{name} must be {least} or more, not {number}.")
+    return number
+
+
+def positive_number(name: str, value: Any) -> float:
+    """A finite number above 0; TypeError or ValueError for anything else."""
+    try:
+        number = float(value) if not isinstance(value, (str, bytes, bool)) else None
+    except (TypeError, ValueError):
+        number = None
+    if number is None:
+        raise TypeError(f"{name} must be a number above 0, not {value!r}.")
+    if not (number > 0 and math.isfinite(number)):
+        raise ValueError(f"{name} must be above 0 and finite, not {number}.")
+    return number
