@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.api import export
 from tensorfleet.api.train.global_step import get_global_step
 from tensorfleet.api.train.hooks import step_for
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
 from tensorfleet.api.variables.variable import Variable
-from tensorfleet.base import dtypes, nest
-from tensorfleet.base.platform import logging
+from tensorfleet.base import dtypes, logging, nest
+from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import positive_number, whole_number
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.indexed_slices import IndexedSlices

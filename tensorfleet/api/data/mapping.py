@@ -11,8 +11,7 @@ from tensorfleet.api.data.blocks import Block, block_of, joined
 from tensorfleet.api.data.calls import Function
 from tensorfleet.api.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
 from tensorfleet.api.data.record_origin import told
-from tensorfleet.base import errors
-from tensorfleet.base.platform import logging
+from tensorfleet.base import errors, logging
 from tensorfleet.kernels.record_origin import one_of
 from tensorfleet.ops.control.host_ops import GONE
 
