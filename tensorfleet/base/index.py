@@ -39,16 +39,14 @@ def attach(text: str) -> None:
 
 def load(kind: Kind, key: str) -> bool:
     """Imports the modules that register `key`; False when none does, or all of them are imported already."""
-    modules = _MODULES[kind].pop(key, None)
+    modules = _MODULES[kind].get(key)
     if modules is None:
         return False
-    try:
-        for module in modules:
-            importlib.import_module(module)
-    except BaseException:
-        # A missing optional package is reported at every use, not only at the first.
-        _MODULES[kind][key] = modules
-        raise
+    # Another thread may be importing them: `import_module` waits until it has. The entry goes when they are there;
+    # a missing optional package is reported at every use, not only at the first.
+    for module in modules:
+        importlib.import_module(module)
+    _MODULES[kind].pop(key, None)
     return True
 
 

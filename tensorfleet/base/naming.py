@@ -87,8 +87,7 @@ def exported() -> dict[str, Any]:
 
 def find(name: str) -> Any:
     """What a published name stands for."""
-    if name not in _NAMES and name not in _LAZY:
-        index.load("name", name)
+    index.load("name", name)  # always: another thread may be importing its module
     return _NAMES[name] if name in _NAMES else _LAZY[name](name)
 
 

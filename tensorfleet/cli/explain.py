@@ -57,14 +57,14 @@ class _Server:
 
 def explain_script(script: str, arguments: list[str]) -> None:
     """Runs a script until it uses a session, as the first worker of a small cluster if it is made for one."""
-    from tensorfleet.api import train
+    import tensorfleet as tf
     from tensorfleet.graph.scopes import get_default_graph
     from tensorfleet.session.session import BaseSession
 
     if planning.is_for_clusters(Path(script)):
         arguments = _as_worker(script, arguments)
     _stop_at_sessions(BaseSession)
-    train.Server = _Server  # type: ignore[attr-defined]
+    tf.train.Server = _Server  # type: ignore[attr-defined]
     graph, config = None, None
     try:
         run_script(script, arguments)

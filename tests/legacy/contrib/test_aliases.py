@@ -100,7 +100,5 @@ def test_parts_are_found_where_their_own_tests_import_them(inside, name, public)
     ],
 )
 def test_names_of_a_part_are_found_in_the_modules_inside_of_it(inner, public, name):
-    home = importlib.import_module(f"tensorfleet_legacy.contrib.{inner}")
-    assert getattr(home, name) is getattr(
-        importlib.import_module(f"tensorfleet_legacy.contrib.{public}"), name
-    )
+    home = importlib.import_module(f"tensorfleet.contrib.{inner}")
+    assert getattr(home, name) is getattr(importlib.import_module(f"tensorfleet.contrib.{public}"), name)

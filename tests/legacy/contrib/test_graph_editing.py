@@ -1,9 +1,9 @@
 """Parts of a graph can be chosen, copied and rewired after the graph was made."""
 
 import pytest
+from tensorfleet.contrib import graph_editor as ge
 
 import tensorfleet as tf
-from tensorfleet_legacy.contrib import graph_editor as ge
 
 
 @pytest.fixture

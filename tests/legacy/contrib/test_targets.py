@@ -55,7 +55,7 @@ def test_classes_are_evaluated(session):
 
 
 def test_places_of_values_are_moved_to_the_front(session):
-    from tensorfleet_legacy.contrib.layers.regularizers.python.ops import (
+    from tensorfleet.contrib.layers.python.ops import (
         bucketization_op,
         sparse_feature_cross_op,
         sparse_ops,

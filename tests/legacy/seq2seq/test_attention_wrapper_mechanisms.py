@@ -113,7 +113,7 @@ def test_a_mechanism_of_a_script_uses_the_probabilities_of_the_class_above():
 
 
 def test_the_base_of_mechanisms_is_known_by_its_inner_name():
-    from tensorfleet_legacy.seq2seq.loss.python.ops import attention_wrapper
+    from tensorfleet.contrib.seq2seq.python.ops import attention_wrapper
 
     layer = tf.layers.Dense(UNITS, use_bias=False)
     mechanism = attention_wrapper._BaseAttentionMechanism(

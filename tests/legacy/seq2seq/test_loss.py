@@ -48,15 +48,14 @@ def test_sequence_loss_says_what_it_cannot_do():
 
 
 def test_the_modules_inside_have_the_public_names():
-    from tensorfleet_legacy.seq2seq.loss.python.ops import (
+    from tensorfleet.contrib.lookup import lookup_ops
+    from tensorfleet.contrib.seq2seq.python.ops import (
         attention_wrapper,
         basic_decoder,
         decoder,
         helper,
         loss,
     )
-
-    from tensorfleet_legacy.contrib.lookup.lookup_ops import lookup_ops
 
     assert attention_wrapper.BahdanauAttention is tf.contrib.seq2seq.BahdanauAttention
     assert basic_decoder.BasicDecoder is tf.contrib.seq2seq.BasicDecoder

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tensorfleet_legacy.contrib.opt.weight_decay_optimizers.python.training import sign_decay
+from tensorfleet.contrib.opt.python.training import sign_decay
 
 import tensorfleet as tf
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tensorfleet_legacy.contrib.rnn.lstm_ops.python.ops import core_rnn_cell
+from tensorfleet.contrib.rnn.python.ops import core_rnn_cell
 
 import tensorfleet as tf
 

@@ -1,8 +1,8 @@
 """Queue runners for the time of a block, and record files of images."""
 
 import pytest
-from tensorfleet_legacy.contrib.slim.learning.python.slim import queues
-from tensorfleet_legacy.contrib.slim.learning.python.slim.data import prefetch_queue, test_utils
+from tensorfleet.contrib.slim.python.slim import queues
+from tensorfleet.contrib.slim.python.slim.data import prefetch_queue, test_utils
 
 import tensorfleet as tf
 

@@ -4,9 +4,9 @@ import glob
 
 import numpy as np
 import pytest
+from tensorfleet.contrib import summary
 
 import tensorfleet as tf
-from tensorfleet_legacy.contrib import summary
 
 
 @pytest.fixture(autouse=True)
