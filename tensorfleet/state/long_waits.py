@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 from tensorfleet.base import logging, settings
@@ -10,7 +11,7 @@ from tensorfleet.base import logging, settings
 REPORT_SECONDS = settings.REPORT_SECONDS()
 
 
-class Awaited:
+class Awaited(abc.ABC):
     """A resource that steps wait for."""
 
     name: str
@@ -20,9 +21,9 @@ class Awaited:
         #: after how many seconds the next line is due, by what steps want of it
         self.reported: dict[str, float] = {}
 
+    @abc.abstractmethod
     def fullness(self) -> str:
         """How much it holds, in words."""
-        raise NotImplementedError
 
 
 class LongWait:

@@ -114,6 +114,10 @@ def entered(case):
     return turned[1].op
 
 
+def selected(case):
+    return tf.identity(apply_op("RefSelect", tf.constant(0), [case.table()]).outputs[0]).op
+
+
 def initialized(case):
     case.table()
     return tf.is_variable_initialized(case.variables[0]).op
@@ -125,6 +129,7 @@ SPECIAL = {
     "IsVariableInitialized": initialized,
 }
 SPECIAL |= {"CountUpTo": counted, "ResourceCountUpTo": counted, "RefSwitch": switched, "RefMerge": merged}
+SPECIAL |= {"RefSelect": selected}
 SPECIAL |= {name: drawn for name in all_ops() if name.startswith(("Stateful", "RngSkip"))}
 SPECIAL |= {"RefEnter": entered, "VariableShape": lambda case: apply_op("VariableShape", case.table())}
 SPECIAL |= {"SdcaShrinkL1": lambda case: apply_op("SdcaShrinkL1", [case.table()], l1=0.1, l2=0.3)}

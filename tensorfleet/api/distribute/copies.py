@@ -104,9 +104,12 @@ class DistributedVariable(ResourceVariable):
         return self._write("assign_sub", delta, name, read_value)
 
     def _write(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
-        return self._updated(
-            lambda v, x: getattr(v, method)(x, name=name, read_value=read_value), value, method
-        )
+        def update(copy: Any, x: Any) -> Any:
+            # A name that is told in full ("scope/") is that of one operation.
+            own = name if copy is self._primary or not str(name).endswith("/") else None
+            return getattr(copy, method)(x, name=own, read_value=read_value)
+
+        return self._updated(update, value, method)
 
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
         return self._updated(
@@ -189,7 +192,9 @@ class SyncOnReadVariable(DistributedVariable):
         if self._aggregation in (VariableAggregation.ONLY_FIRST_REPLICA, VariableAggregation.NONE):
             return self._primary._read()
         wanted = ReduceOp.from_variable_aggregation(self._aggregation)
-        reads = [copy._read() for copy in self._copies]
+        # Each is read where it is, whatever is colocated around this with the first.
+        with colocate_with(None, ignore_existing=True):
+            reads = [copy._read() for copy in self._copies]
         value = PerReplica(reads) if len(reads) > 1 else reads[0]
         return self._distribute_strategy.extended._reduce(wanted, value)
 
