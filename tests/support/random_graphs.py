@@ -26,6 +26,7 @@ class Program(VariableSteps):
         self.tasks, self.own = tasks, own
         self.values: list = []  # float32 vectors of WIDTH whole numbers
         self.last: dict[str, list] = {}  # for each state the operations that used it last
+        self.pins: set = set()  # all the operations that were in `last`
         self.state: dict[str, object] = {}
         self.feeds = {}
         self.steps: list[str] = []
@@ -60,6 +61,7 @@ class Program(VariableSteps):
 
     def used(self, name: str, *ops) -> None:
         self.last[name] = list(ops)
+        self.pins.update(getattr(op, "op", op) for op in ops)
 
     def keep(self, tensor) -> None:
         tensor = tf.reshape(tensor, [WIDTH])
@@ -339,7 +341,9 @@ class Program(VariableSteps):
     def requests(self, lot: random.Random) -> list:
         """What to fetch in each of some runs."""
         some = [lot.sample(self.values, lot.randint(1, min(4, len(self.values)))) for _ in range(2)]
-        fed = {lot.choice(self.values[2:]): np.full(WIDTH, 7.0, np.float32)}
+        # Not one that pins an order: an operation that takes a fed value does not wait for whatever made it.
+        free = [v for v in self.values[2:] if v.op not in self.pins]
+        fed = {lot.choice(free): np.full(WIDTH, 7.0, np.float32)}
         plain = self.feeds
         return [
             (some[0], plain),
