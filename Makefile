@@ -33,10 +33,10 @@ run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machin
 	$(VENV)/bin/tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py
 
 test: lint ## lint, then all tests that need nothing but this repository
-	$(VENV)/bin/python -m pytest -n 2 --reruns 2 -rR
+	$(VENV)/bin/python -m pytest -n 2 -rR
 
 peers: $(PEERS)/.stamp ## compare with the real TensorFlow
-	$(PEERS)/bin/python -m pytest -m peers -n 2 --reruns 2 -rR
+	$(PEERS)/bin/python -m pytest -m peers -n 2 -rR
 
 bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/run.py
@@ -44,8 +44,9 @@ bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
 
-chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 SEED=7
+chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 GRAPHS=5000 SEED=7
 	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
+	    TENSORFLEET_CHAOS_GRAPHS=$(or $(GRAPHS),5000) \
 	    TENSORFLEET_CHAOS_SEED=$(or $(SEED),1) $(VENV)/bin/python -m pytest tests/chaos -rA
 
 docs: $(VENV)/.docs-stamp ## the pages as a site, in build/site; a warning is an error
@@ -58,7 +59,7 @@ lint: $(VENV)/.stamp ## ruff and mypy
 	$(VENV)/bin/mypy
 
 clean: ## remove environments, caches and build output
-	rm -rf $(VENV) $(PEERS) .venv-protos build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp: pyproject.toml

@@ -184,9 +184,12 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
                 full.removeprefix("python.").removeprefix("contrib.").removeprefix("compat.v2.").split(".")[0]
             )
             instead = INSTEAD.get(part, "docs/compatibility.md lists what is supported")
-            raise AttributeError(
+            error = AttributeError(
                 f"module 'tf{'.' + path if path else ''}' has no attribute {name!r}; {instead}"
             )
+            if part in INSTEAD:  # we know better what was meant than Python, which looks for a similar name
+                error.name, error.obj = name, None
+            raise error
         value = find(source)
         setattr(module, name, value)
         return value

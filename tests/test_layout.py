@@ -89,3 +89,15 @@ def test_starting_up_does_not_load_jax():
 def test_files_stay_readable():
     long = [p.name for p in modules() if "_pb2" not in p.name and len(p.read_text().splitlines()) > 520]
     assert not long
+
+
+def test_at_most_ten_tests_may_be_run_again_and_each_says_why():
+    marks = [
+        (p.name, node)
+        for p in Path(__file__).parent.rglob("test_*.py")
+        if "mark.flaky" in p.read_text()
+        for node in ast.walk(ast.parse(p.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.flaky"
+    ]
+    assert len(marks) <= 10
+    assert not [name for name, node in marks if "reason" not in {keyword.arg for keyword in node.keywords}]

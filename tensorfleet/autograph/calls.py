@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import types
+import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -151,7 +152,7 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef:
     try:
         lines, start = inspect.getsourcelines(function)
         source = textwrap.dedent("".join(lines))
-        tree = ast.parse(source if source.strip() else "pass")
+        tree = _read(source if source.strip() else "pass")
     except (OSError, TypeError, SyntaxError) as e:
         tree, start = _lambda_tree(function, e)
     ast.increment_lineno(tree, start - 1)
@@ -160,6 +161,14 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef:
     if not convertible(found):
         raise ConversionError("it is a generator or a coroutine")
     return rewritten(found)
+
+
+def _read(source: str) -> ast.Module:
+    """The tree of a source that Python has compiled before, and warned of then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return ast.parse(source)
 
 
 def _lambda_tree(function: types.FunctionType, error: Exception) -> tuple[ast.Module, int]:
@@ -171,7 +180,7 @@ def _lambda_tree(function: types.FunctionType, error: Exception) -> tuple[ast.Mo
     at = text.find("lambda")
     for end in range(len(text), at, -1):
         try:
-            return ast.parse(text[at:end].strip()), start
+            return _read(text[at:end].strip()), start
         except SyntaxError:
             continue
     raise ConversionError("the source of the lambda cannot be told from what is around it") from error

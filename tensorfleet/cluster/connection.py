@@ -6,23 +6,22 @@ import contextlib
 import errno
 import json
 import os
-import secrets
 import socket
 import struct
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-from tensorfleet.cluster import tls, wire
+from tensorfleet.cluster import greeting, tls, wire
 from tensorfleet.cluster.tensor_bytes import malformed
-from tensorfleet.cluster.token import proof, same
 from tensorfleet.ops.interrupting import Background
 
-PREFACE = b"TENSORFLEET/1\r\n\r\n"
-NONCE = 32
-PROOF = 32
+if TYPE_CHECKING:
+    import ssl
+
 HANDSHAKE_SECONDS = 10.0
+SILENT = "it accepted the connection and said nothing"
 LOOPBACK = {"localhost", "127.0.0.1", "::1", "[::1]"}
 
 
@@ -123,6 +122,7 @@ def has_local_names() -> bool:
 def open_socket(address: str, seconds: float) -> socket.socket:
     """A connected socket: within this machine a local one where there is one, else TCP, with TLS if that is on."""
     host, port = split_address(address)
+    limit = time.monotonic() + seconds
     if is_loopback(host) and has_local_names():
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(seconds)
@@ -133,24 +133,23 @@ def open_socket(address: str, seconds: float) -> socket.socket:
         except OSError:
             pass
         sock.close()
-    sock = _over_tcp(host, port, seconds)
+    sock = _over_tcp(host, port, limit)
     try:
         tuned(sock)
         context = tls.for_client()
-        return sock if context is None else context.wrap_socket(sock, server_hostname=host)
+        return sock if context is None else _over_tls(sock, context, address, limit)
     except BaseException:
         sock.close()
         raise
 
 
-def _over_tcp(host: str, port: int, seconds: float) -> socket.socket:
-    """A connection to the first address of a host that takes one, all of it within so many seconds."""
-    limit = time.monotonic() + seconds
+def _over_tcp(host: str, port: int, limit: float) -> socket.socket:
+    """A connection to the first address of a host that takes one, all of it before `limit`."""
     failure: OSError | None = None
-    for family, kind, protocol, _, at in addresses(host, port, seconds):
+    for family, kind, protocol, _, at in addresses(host, port, _left(limit)):
         sock = socket.socket(family, kind, protocol)
         try:
-            sock.settimeout(max(limit - time.monotonic(), 0.05))
+            sock.settimeout(_left(limit))
             sock.connect(at)
             return sock
         except OSError as e:
@@ -160,6 +159,43 @@ def _over_tcp(host: str, port: int, seconds: float) -> socket.socket:
             sock.close()
             raise
     raise failure or OSError(f"there is no address of {host}")
+
+
+def _over_tls(sock: socket.socket, context: ssl.SSLContext, address: str, limit: float) -> socket.socket:
+    """TLS on a connection, before `limit`. Raises an error of its own for a server that answers in plain text."""
+    import ssl
+
+    host = split_address(address)[0]
+    secure = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    try:
+        secure.settimeout(_left(limit))
+        secure.do_handshake()
+        return secure
+    except TimeoutError:
+        secure.close()
+        raise TimeoutError(SILENT) from None
+    except ssl.SSLError as e:
+        rest = _unread(secure) if tls.is_plain_text(e) else None
+        secure.close()
+        if rest is not None:
+            raise greeting.answered_in_plain(address, rest) from None
+        raise
+    except BaseException:
+        secure.close()
+        raise
+
+
+def _unread(sock: socket.socket) -> bytes:
+    """What has come and was not read, as bytes, whatever was made of those before them."""
+    try:
+        return socket.socket.recv(sock, greeting.OPENING, socket.MSG_DONTWAIT)
+    except OSError:
+        return b""
+
+
+def _left(limit: float) -> float:
+    """Seconds until then, and a moment at least."""
+    return max(limit - time.monotonic(), 0.05)
 
 
 _lookups: dict[tuple[str, int], Background] = {}  # under way
@@ -188,6 +224,14 @@ def _is_ours(sock: socket.socket) -> bool:
     return struct.unpack("3i", told)[1] in (os.getuid(), 0)
 
 
+def other_end(sock: socket.socket, at: Any) -> tuple[str, str]:
+    """Who has connected, for the log: the machine, and the address or the process."""
+    if sock.family != socket.AF_UNIX:
+        return at[0], joined(at[0], at[1])
+    told = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return "this machine", f"process {struct.unpack('3i', told)[0]} of this machine"
+
+
 def tuned(sock: socket.socket) -> socket.socket:
     """A socket set up for small messages at once and large ones in large pieces."""
     if sock.family != socket.AF_UNIX:
@@ -208,23 +252,13 @@ def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[w
 
 
 def _connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[wire.Channel, dict]:
+    limit = time.monotonic() + seconds
     sock = open_socket(address, seconds)
     try:
-        sock.settimeout(max(seconds, 0.1))
-        mine = secrets.token_bytes(NONCE)
-        sock.sendall(PREFACE + mine)
-        answer = _exactly(sock, NONCE + PROOF, time.monotonic() + seconds)
-        theirs = answer[:NONCE]
-        if not same(answer[NONCE:], proof(secret, b"server", mine, theirs)):
-            raise errors.UnauthenticatedError(
-                None,
-                None,
-                f"The task at {address} has another cluster token than this process. Give every task the same one: set "
-                "TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) where each is started.",
-            )
-        sock.sendall(proof(secret, b"client", theirs, mine))
+        _prove(sock, address, secret, limit)
         channel = wire.Channel(sock)
         channel.send(wire.WELCOME, json.dumps(hello).encode())
+        sock.settimeout(_left(limit))
         frame = channel.receive()
         if frame.kind != wire.WELCOME:
             raise malformed("a welcome was expected")
@@ -235,10 +269,35 @@ def _connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[
         raise
 
 
-def challenge(secret: bytes, theirs: bytes) -> tuple[bytes, bytes]:
-    """What to answer to the first bytes of a connection, and the proof that must come then."""
-    mine = secrets.token_bytes(NONCE)
-    return mine + proof(secret, b"server", theirs, mine), proof(secret, b"client", mine, theirs)
+def _prove(sock: socket.socket, address: str, secret: bytes, limit: float) -> None:
+    """Checks that the other side is a server of the same cluster, and proves the same of this process."""
+    secure = hasattr(sock, "pending")
+    said, mine = greeting.opening()
+    sock.settimeout(_left(limit))
+    sock.sendall(said)
+    answer = b""
+    while len(answer) < greeting.OPENING + greeting.PROOF:
+        answer += _some(sock, greeting.OPENING + greeting.PROOF - len(answer), not answer, limit)
+        greeting.check_answer(address, answer, secure)
+    try:
+        proof = greeting.check_servers_proof(address, answer, mine, secret)
+    except errors.UnauthenticatedError:
+        with contextlib.suppress(OSError):  # it may have gone
+            sock.sendall(greeting.DISAGREES)
+        raise
+    sock.sendall(proof)
+
+
+def _some(sock: socket.socket, most: int, is_first: bool, limit: float) -> bytes:
+    """Up to so many bytes, as they come."""
+    sock.settimeout(_left(limit))
+    try:
+        found = sock.recv(most)
+    except TimeoutError:
+        raise TimeoutError(SILENT if is_first else "it stopped in the middle of its answer") from None
+    if not found:
+        raise ConnectionError("it closed the connection without proving the cluster token")
+    return found
 
 
 def welcome(sock: socket.socket, told: dict, largest: int) -> tuple[wire.Channel, dict]:
@@ -252,17 +311,3 @@ def welcome(sock: socket.socket, told: dict, largest: int) -> tuple[wire.Channel
     channel.send(wire.WELCOME, json.dumps(told).encode())
     sock.settimeout(None)
     return channel, hello
-
-
-def _exactly(sock: socket.socket, size: int, limit: float) -> bytes:
-    """So many bytes, before `limit` however slowly they come."""
-    found = b""
-    while len(found) < size:
-        sock.settimeout(max(limit - time.monotonic(), 0.01))
-        more: Any = sock.recv(size - len(found))
-        if not more:
-            raise ConnectionError(
-                "the connection was closed before the token was proved: is TLS on at one end only?"
-            )
-        found += more
-    return found

@@ -13,9 +13,13 @@ from tensorfleet.cluster import wire
 from tensorfleet.cluster.connection import canonical
 from tensorfleet.cluster.peers import Peer
 from tensorfleet.cluster.placing import task_name
+from tensorfleet.platform.exit_threads import started
 
 ENDS_AT_JOIN = "TENSORFLEET_ENDS_AT_JOIN"  # set for scripts that are written for TensorFlow
+# Set by a launcher that ends this task itself: a worker that has failed, and said goodbye, may be started again.
+_STAYS = "TENSORFLEET_STAYS"
 _SECONDS = 1.0  # to say goodbye to a task that may be gone itself
+_SECONDS_IN_TURN = 10.0  # to say it to all, where they cannot be told at the same time
 _LOOK_EVERY = 2.0
 
 
@@ -47,6 +51,8 @@ class Farewells:
 
     def look(self) -> None:
         """Stops the server when nobody is left whom it could serve."""
+        if _STAYS in os.environ:
+            return
         if not self._ending or time.monotonic() - self._looked < _LOOK_EVERY:
             return
         self._looked = time.monotonic()
@@ -92,12 +98,16 @@ class Farewells:
 
     def tell_others(self, served: bool = False) -> None:
         """Tells every other task that has not ended that this one's work is finished, or that it only served."""
-        threads = [
-            threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
-            for job, index in self._others()
-        ]
-        for thread in threads:
-            thread.start()
+        # Parameter servers first: they wait for this, and there may be no time to tell everybody in turn.
+        others = sorted(self._others(), key=lambda task: task[0] != "ps")
+        limit = time.monotonic() + _SECONDS_IN_TURN
+        threads = []
+        for job, index in others:
+            thread = threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
+            if started(thread):
+                threads.append(thread)
+            elif time.monotonic() < limit:
+                self._tell(job, index, served)
         for thread in threads:
             thread.join(2 * _SECONDS)
 

@@ -16,19 +16,24 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.cluster import connection, wire
-from tensorfleet.cluster.token import same
+from tensorfleet.cluster import connection, greeting, wire
+from tensorfleet.cluster.greeting import OPENING, PROOF, Refused
+from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 
 _PLACES = 256  # connections that have not proved the token yet
 _AT_ONCE = 64  # connections accepted before others get their turn
-_OPENING = len(connection.PREFACE) + connection.NONCE
+_UNREAD = (
+    1 << 16
+)  # bytes that are read and thrown away before a connection is closed: else its refusal might get lost
 
 
 class _Visitor:
     """A connection that has not proved the token yet."""
 
-    def __init__(self, sock: socket.socket, secure: bool) -> None:
+    def __init__(self, sock: socket.socket, secure: bool, host: str, name: str) -> None:
         self.sock: Any = sock
+        self.host, self.name = host, name
         self.limit = time.monotonic() + connection.HANDSHAKE_SECONDS
         self.greeting = secure  # TLS comes first
         self.heard = bytearray()
@@ -37,28 +42,57 @@ class _Visitor:
     def listen(self, secret: bytes) -> bool:
         """Takes in what has come; whether the token is proved. Raises OSError when it never will be."""
         if self.greeting:
-            self.sock.do_handshake()
-            self.greeting = False
+            self._greet()
         while True:
-            due = _OPENING if self.proof is None else connection.PROOF
+            due = OPENING if self.proof is None else PROOF
             more = self.sock.recv(due - len(self.heard))
             self.heard += more
-            if not more or (self.proof is None and not self._is_opening()):
-                raise ConnectionError("not one of ours")
+            if not more:
+                raise self._left() or ConnectionError("nobody is there")
+            if self.proof is None:
+                greeting.check_opening(bytes(self.heard))
             if len(self.heard) < due:
                 continue
             if self.proof is not None:
-                if not same(bytes(self.heard), self.proof):
-                    raise ConnectionError("a wrong token")
+                greeting.check_proof(bytes(self.heard), self.proof)
                 return True
-            answer, self.proof = connection.challenge(secret, bytes(self.heard[len(connection.PREFACE) :]))
+            answer, self.proof = greeting.challenge(secret, bytes(self.heard))
             self.heard.clear()
             if self.sock.send(answer) < len(answer):
                 raise ConnectionError("it does not read")
 
-    def _is_opening(self) -> bool:
-        preface = connection.PREFACE[: len(self.heard)]
-        return self.heard[: len(preface)] == preface
+    def _greet(self) -> None:
+        """Goes on with the beginning of TLS, which somebody who does not speak it would not understand."""
+        import ssl
+
+        heard = socket.socket.recv(self.sock, OPENING, socket.MSG_PEEK)
+        if heard and not self.heard and not greeting.is_tls(heard):
+            raise greeting.refuse_plain(heard)
+        self.heard += heard[:1]  # has begun
+        try:
+            self.sock.do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as e:
+            raise Refused(
+                f"the TLS handshake failed: {e.reason or e}. Are both certificates of one authority?"
+            ) from e
+        self.greeting = False
+        self.heard.clear()
+
+    def _left(self) -> Refused | None:
+        return greeting.left_early(bytes(self.heard), self.proof is not None)
+
+    def refusal_of_the_slow(self) -> Refused:
+        """Why it is shown out when its time is over."""
+        return greeting.too_slow(bytes(self.heard), self.proof is not None)
+
+    def answer(self, refused: Refused) -> None:
+        """Tells why it is not let in, as far as it would understand that and reads it at once."""
+        if refused.answer:
+            with contextlib.suppress(OSError):
+                socket.socket.send(self.sock, refused.answer)
+                socket.socket.recv(self.sock, _UNREAD)
 
 
 class Listener:
@@ -72,14 +106,17 @@ class Listener:
         let_in: Callable[[wire.Channel, dict], None],
         largest: int,
         context: Any = None,
+        task: str = "This server",
     ) -> None:
-        """With `context`, those who come over TCP must speak TLS."""
+        """With `context`, those who come over TCP must speak TLS. `task` is who refuses, in the log."""
         self._sockets = sockets
         self._secret = secret
         self._welcome = welcome
         self._let_in = let_in
         self._largest = largest
         self._context = context
+        self._task = task
+        self._refusals = greeting.RefusalLog()
         self._selector = selectors.DefaultSelector()
         self._waiting: dict[socket.socket, _Visitor] = {}
         self._wake, self._woken = socket.socketpair()
@@ -130,7 +167,7 @@ class Listener:
     def _accept(self, door: socket.socket) -> None:
         for _ in range(_AT_ONCE):
             try:
-                sock, _ = door.accept()
+                sock, at = door.accept()
             except BlockingIOError:
                 return
             except OSError:  # gone again, or no file descriptor left
@@ -142,30 +179,38 @@ class Listener:
             if len(self._waiting) >= _PLACES:
                 self._make_room()
             sock.setblocking(False)
-            self._receive(sock, self._context is not None and door.family != socket.AF_UNIX)
+            self._receive(sock, at)
 
-    def _receive(self, sock: socket.socket, secure: bool) -> None:
+    def _receive(self, sock: socket.socket, at: Any) -> None:
+        is_local = sock.family == socket.AF_UNIX
+        secure = self._context is not None and not is_local
         try:
+            host, name = connection.other_end(sock, at)
             connection.tuned(sock)
             if secure:
                 sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError:
             sock.close()
             return
-        self._waiting[sock] = _Visitor(sock, secure)
+        self._waiting[sock] = _Visitor(sock, secure, host, name)
         self._selector.register(sock, selectors.EVENT_READ)
 
     def _listen(self, sock: socket.socket) -> None:
         """Hears a visitor, and lets it in when it has proved the token."""
+        visitor = self._waiting[sock]
         try:
-            if not self._waiting[sock].listen(self._secret):
+            if not visitor.listen(self._secret):
                 return
         except OSError as error:
             if not _needs_more(error):
+                if isinstance(error, Refused):
+                    self._refuse(visitor, error)
                 self._show_out(sock)
             return
         self._take_out(sock)
-        threading.Thread(target=self._enter, args=(sock,), name="tensorfleet-serve", daemon=True).start()
+        serving = threading.Thread(target=self._enter, args=(sock,), name="tensorfleet-serve", daemon=True)
+        if not started(serving):
+            sock.close()  # this process is ending
 
     def _enter(self, sock: socket.socket) -> None:
         """Exchanges welcomes, then serves the connection in this thread."""
@@ -176,11 +221,18 @@ class Listener:
             return
         self._let_in(channel, hello)
 
+    def _refuse(self, visitor: _Visitor, refused: Refused) -> None:
+        visitor.answer(refused)
+        line = self._refusals.line(visitor.host, refused.reason, time.monotonic())
+        if line is not None:
+            logging.warning("%s refused a connection from %s: %s", self._task, visitor.name, line)
+
     def _show_out_the_slow(self) -> None:
         now = time.monotonic()
         for sock, visitor in list(self._waiting.items()):
             if now < visitor.limit:
                 return  # the others came later
+            self._refuse(visitor, visitor.refusal_of_the_slow())
             self._show_out(sock)
 
     def _make_room(self) -> None:
@@ -199,4 +251,7 @@ class Listener:
 
 def _needs_more(error: OSError) -> bool:
     """Whether a connection is only waiting for bytes that have not come yet."""
-    return isinstance(error, BlockingIOError) or type(error).__name__ == "SSLWantReadError"
+    return isinstance(error, BlockingIOError) or type(error).__name__ in (
+        "SSLWantReadError",
+        "SSLWantWriteError",
+    )

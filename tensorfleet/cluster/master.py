@@ -22,10 +22,11 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.looping import DividedLoop, carries_handle, handles_inside, is_handle, worth_keeping
-from tensorfleet.cluster.peers import Peer, peer
+from tensorfleet.cluster.peers import Peer, on_ping, peer
 from tensorfleet.cluster.placing import ClusterPlacer, is_isolated, renamed, task_name
 from tensorfleet.cluster.posted import Posted, is_plain
 from tensorfleet.cluster.shipping import Shipment, Sources, named
+from tensorfleet.cluster.slow_steps import SlowSteps
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import SETTLING_SECONDS, ClusterProgram, Run, Work
 from tensorfleet.cluster.thinning import is_full, wire_type
@@ -51,7 +52,10 @@ from tensorfleet.runtime.engine import CLOSED, Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 
+# How long an error that lists the devices of a cluster waits for a task that was not needed so far.
+_DESCRIBE_SECONDS = 2.0
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
+on_ping.append(SlowSteps(_engines).look)
 
 
 def _forked() -> None:
@@ -80,19 +84,22 @@ class ClusterEngine:
         cluster: ClusterSpec,
         default: tuple[str, int],
         local: Any = None,
+        dialled: str | None = None,
     ) -> None:
+        """`dialled` is the address by which the default task was reached, which may not be the one it knows itself."""
         from tensorfleet.protos import ConfigProto
 
         self.graph = graph
         self.config = config if config is not None else ConfigProto()
         self.cluster = cluster
         self.handle = secrets.token_hex(8)
-        self._timeout = self.config.operation_timeout_in_ms
+        self._timeout = max(self.config.operation_timeout_in_ms, 0)
         self.wire = wire_type(self.config)
         self._local = local
         self._own = task_name(*default) if local is not None else None
         self._home = task_name(*default)
         self._owner = self._home.replace("/replica:0", "")
+        self._dialled = dialled
         self._engine: Engine | None = None
         if local is not None:
             self._engine = Engine(
@@ -122,7 +129,7 @@ class ClusterEngine:
         return ResourceManager() if is_isolated(self.config) else self._local.resources
 
     def _deadline(self, timeout_ms: int) -> float | None:
-        timeout = timeout_ms or self._timeout
+        timeout = timeout_ms if timeout_ms > 0 else self._timeout
         return time.monotonic() + timeout / 1000 if timeout else None
 
     # -- planning -------------------------------------------------------------------------------------
@@ -131,14 +138,16 @@ class ClusterEngine:
         task = task_name(job, index)
         found = self._peers.get(task)
         if found is None:
-            found = self._peers[task] = peer(task, self.cluster.task_address(job, index))
+            dialled = self._dialled if task == self._home else None
+            found = self._peers[task] = peer(task, dialled or self.cluster.task_address(job, index))
         return found
 
-    def _devices_of(self, job: str, index: int) -> list[str]:
+    def _devices_of(self, job: str, index: int, waits: bool) -> list[str]:
         if task_name(job, index) == self._own:
             assert self._engine is not None
             return self._engine.device_names()
-        told = self._peer_of(job, index).call(wire.DESCRIBE, self._ask_until, waits=True)
+        until = self._ask_until if waits else time.monotonic() + _DESCRIBE_SECONDS
+        told = self._peer_of(job, index).call(wire.DESCRIBE, until, waits=waits)
         return [renamed(str(d), task_name(job, index)) for d in told["devices"]]
 
     def program(
@@ -249,7 +258,7 @@ class ClusterEngine:
             stage.outputs,
             ends(stage),
             stage.inputs,
-            elsewhere(stage.ops, lambda op: self._is_of(op, stage.task)),
+            elsewhere(stage.ops, {*stage.inputs, *known}),
             known,
             branches,
             (_with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
@@ -296,7 +305,7 @@ class ClusterEngine:
         thin: list[str] = []
         if self.wire:
             own = set(plan.feeds) | set(plan.fetches)
-            step.thin = [i for i, t in enumerate(sources.given) if is_full(t) and t not in own]
+            step.thin = {i: t.name for i, t in enumerate(sources.given) if is_full(t) and t not in own}
             step.full = [i for i, t in enumerate(reply) if is_full(t)]
             thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
         known = [t for t in _given_to(plan, stage) if t in plan.constants]
@@ -334,7 +343,7 @@ class ClusterEngine:
         told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
-        elsewhere_done = elsewhere(stage.ops, lambda op: self._is_of(op, stage.task))
+        elsewhere_done = elsewhere(stage.ops, {*stage.inputs, *plan.constants})
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
 
@@ -411,8 +420,13 @@ class ClusterEngine:
             with self._lock:
                 del self._running[run.number]
 
-    def close(self, reason: errors.OpError, later: errors.OpError | None = None) -> None:
-        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets."""
+    def close(
+        self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None
+    ) -> None:
+        """Ends the steps that are running and forgets the session everywhere; `later` is what a new step gets.
+
+        `finished` tells the tasks that the session has done its work.
+        """
         with self._lock:
             if self._closed is not None:
                 return
@@ -424,21 +438,28 @@ class ClusterEngine:
         for run in running:
             run.end(limit)
         if self._engine is not None:
-            self._engine.close(reason)
-        self._forget_session()
+            self._engine.close(reason, finished)
+        self._forget_session(finished)
+
+    def finish(self) -> None:
+        """Closes a session that nobody closed before its program ended in good order. No connection is opened for it."""
+        open_to_all = all(self._peer_of(*task_parts(task)).is_open() for task in self._shipments)
+        if open_to_all and not self._running:
+            self.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
     def lose(self) -> None:
         """The server behind the target forgets this session: what runs ends, what comes later is refused."""
         if not self.used:
             return
         gone = f"Session {self.handle} is not found. Its server was reset: make a new session."
-        self.close(errors.CancelledError(None, None, CLOSED), errors.AbortedError(None, None, gone))
+        self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, gone))
 
-    def _forget_session(self) -> None:
+    def _forget_session(self, finished: bool = False) -> None:
         for task in self._shipments:
             job, index = task_parts(task)
             try:
-                self._peer_of(job, index).call(wire.CLOSE, time.monotonic() + 1.0, session=self.handle)
+                until = time.monotonic() + 1.0
+                self._peer_of(job, index).call(wire.CLOSE, until, session=self.handle, finished=finished)
             except errors.OpError:
                 continue  # it is gone, and the session with it
 

@@ -103,9 +103,13 @@ def _ask_for_all(cluster: ClusterSpec) -> None:
     path = os.environ.get(MADE)
     if path and sum(counts.values()) <= _MOST:
         own = f"{path}.{os.getpid()}"
-        with open(own, "w") as file:
-            json.dump(counts, file)
-        os.replace(own, path)
+        try:
+            with open(own, "w") as file:
+                json.dump(counts, file)
+            os.replace(own, path)
+        except OSError as error:
+            _say(f"the launcher cannot be told of the script's cluster: {path}: {error.strerror}.")
+            return
         raise SystemExit(_AGAIN)
 
 

@@ -14,6 +14,7 @@ from tensorfleet.cluster import wire
 from tensorfleet.cluster.connection import HANDSHAKE_SECONDS, connect
 from tensorfleet.cluster.token import token
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 
 _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
 _PINGS = 8  # while a task may be silent
@@ -25,6 +26,20 @@ _RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
 def client() -> str:
     """What this process calls itself to the tasks it talks to."""
     return f"{_FAMILY}-{os.getpid()}"
+
+
+_own_tasks: list[str] = []  # whose servers this process has
+
+
+def serves(task: str) -> None:
+    """This process has the server of a task: the others are told who it is."""
+    _own_tasks.append(task)
+
+
+def serves_no_more(task: str) -> None:
+    """The server of a task has stopped."""
+    if task in _own_tasks:
+        _own_tasks.remove(task)
 
 
 def patience() -> float:
@@ -110,7 +125,10 @@ class Peer:
 
     def _connect(self, deadline: float | None, waits: bool) -> wire.Channel:
         began = time.monotonic()
-        limit = deadline if deadline is not None else began + (patience() if waits else HANDSHAKE_SECONDS)
+        # A task that is up and does not answer is given up as soon as one that stops answering: at any step.
+        limit = began + (patience() if waits else silence())
+        if deadline is not None:
+            limit = deadline if waits else min(deadline, limit)
         told, pause = began, _RETRY_FIRST
         while True:
             try:
@@ -133,15 +151,16 @@ class Peer:
             pause = min(pause * 1.5, _RETRY_MOST)
 
     def _open(self, seconds: float) -> wire.Channel:
+        limit = time.monotonic() + seconds
         channel, welcome = connect(self.address, token(), {"client": self._name()}, seconds)
         try:
-            self._welcomed(welcome)
+            self._welcomed(welcome, limit)
         except BaseException:
             channel.close()
             raise
         return channel
 
-    def _welcomed(self, welcome: dict) -> None:
+    def _welcomed(self, welcome: dict, limit: float) -> None:
         incarnation = welcome.get("incarnation")
         if not isinstance(incarnation, int):
             raise ConnectionError("its welcome makes no sense")
@@ -149,7 +168,7 @@ class Peer:
             self.forget()  # what was open led to the task's former life
         self.incarnation, self.welcome, self.gone = incarnation, welcome, False
         if self._watched:
-            self._watch()
+            self._watch(max(limit - time.monotonic(), 0.05))
 
     def _name(self) -> str:
         """What this process calls itself to the task. It forgets the sessions of a name with its watched connection."""
@@ -230,18 +249,24 @@ class Peer:
 
     # -- is it still there? ---------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def _watch(self, seconds: float) -> None:
         """Opens the connection on which this task is asked, again and again, whether it is alive."""
         with self._control_lock:
             if self._control is not None:
                 return
             self._control, _ = connect(
-                self.address, token(), {"client": self._name(), "control": True}, HANDSHAKE_SECONDS
+                self.address,
+                token(),
+                {"client": self._name(), "control": True, "tasks": list(_own_tasks)},
+                seconds,
             )
             channel = self._control
-        threading.Thread(
-            target=self._ping, args=(channel,), name=f"tensorfleet-watch-{self.name}", daemon=True
-        ).start()
+        # At the end of the program there may be no thread: what is asked then has time limits of its own.
+        started(
+            threading.Thread(
+                target=self._ping, args=(channel,), name=f"tensorfleet-watch-{self.name}", daemon=True
+            )
+        )
 
     def _ping(self, channel: wire.Channel) -> None:
         silent = silence()
@@ -253,6 +278,8 @@ class Peer:
                 channel.receive()
             except (OSError, errors.OpError):
                 break
+            for look in on_ping:
+                look()
             pause.wait(min(silent / _PINGS, _PING_SECONDS))
         if self._control is channel:
             self.forget()
@@ -280,6 +307,8 @@ def failure(frame: wire.Frame) -> errors.OpError:
     return error
 
 
+#: called each time that a task was asked whether it is alive, so once in a few seconds
+on_ping: list[Callable[[], None]] = []
 _peers: dict[tuple[str, str], Peer] = {}
 _peers_lock = threading.Lock()
 
@@ -293,6 +322,7 @@ def _forked() -> None:
         for channel in (*one._idle, *one._busy, *control):
             channel.abandon()
     _peers.clear()
+    _own_tasks.clear()
 
 
 os.register_at_fork(after_in_child=_forked)

@@ -10,9 +10,10 @@ from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys
+from tensorfleet.passes.colocate import Group
 from tensorfleet.passes.control import frames_of, is_variable, loop_name
 from tensorfleet.passes.partition import task_of
-from tensorfleet.passes.place import Placer, asked_by
+from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan, maker_of, variable_of
 
 
@@ -34,13 +35,13 @@ def is_isolated(config: Any) -> bool:
 
 
 class ClusterPlacer(Placer):
-    """Places operations over tasks. `devices_of(job, index)` asks a task for its devices."""
+    """Places operations over tasks. `devices_of(job, index, waits)` asks a task for its devices, and may wait for it."""
 
     def __init__(
         self,
         cluster: ClusterSpec,
         default: tuple[str, int],
-        devices_of: Callable[[str, int], list[str]],
+        devices_of: Callable[[str, int, bool], list[str]],
         filters: Sequence[str],
         soft: bool,
     ) -> None:
@@ -67,8 +68,20 @@ class ClusterPlacer(Placer):
     def ask(self, job: str, index: int) -> None:
         """Learns the devices of a task."""
         if (job, index) not in self._asked:
-            self.add(self._devices_of(job, index))
+            self.add(self._devices_of(job, index, True))
             self._asked.add((job, index))
+
+    def _available(self) -> list[str]:
+        """All the cluster's devices. Of a task that does not answer at once, the CPU, which every task has."""
+        found = list(self.names)
+        for job, index in self.tasks():
+            if (job, index) in self._asked:
+                continue
+            try:
+                found += self._devices_of(job, index, False)
+            except errors.OpError:
+                found.append(f"{task_name(job, index)}/device:CPU:0")
+        return sorted(found)
 
     def gather(self, plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]:
         """Brings the operations of every group (a branch, a loop) to one task: that of the state they change.
@@ -127,19 +140,22 @@ class ClusterPlacer(Placer):
     def _asks(self, op: Operation) -> bool:
         return super()._asks(op) or (_is_common(op) and len(self.tasks()) > 1)
 
-    def _match(self, op: Operation) -> str:
-        wanted = DeviceSpec.from_string(asked_by(op))
-        job, index = (self._first if _is_common(op) else self._home)(wanted)
+    def _match(self, op: Operation, group: Group) -> str:
+        wanted = group.asked
+        job, index = (self._first if any(map(_is_common, group.members)) else self._home)(wanted)
         if (job, index) not in self._asked and (job, index) in self.tasks():
             self.ask(job, index)
-        return self._match_among(op, wanted.replace(job=job, task=index))
+        return self._match_among(op, group, wanted.replace(job=job, task=index))
 
-    def _check(self, op: Operation, wanted: DeviceSpec) -> None:
-        job, index = self._home(wanted)
+    def _check(self, op: Operation, asked: DeviceSpec) -> None:
+        job, index = self._home(asked)
         if (job, index) in self._asked or (job, index) not in self.tasks():
-            super()._check(op, wanted.replace(job=job, task=index))
-        elif wanted.device_type in (None, "CPU"):
-            self._sound.add(op._device)  # every task has one
+            if "/device:CPU" in self._match_among(
+                op, self._groups.of(op), asked.replace(job=job, task=index)
+            ):
+                self._sound.add(asked)
+        elif asked.device_type in (None, "CPU"):
+            self._sound.add(asked)  # every task has one
 
     def _first(self, wanted: DeviceSpec) -> tuple[str, int]:
         """The first task, by its name, that fits: the same one whichever task's session asks."""

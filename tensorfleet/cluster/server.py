@@ -18,11 +18,11 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.api import export
-from tensorfleet.cluster import connection, farewell, moving, tls, wire
+from tensorfleet.cluster import binding, connection, farewell, moving, orphan, peers, tls, wire
 from tensorfleet.cluster.asker import Asker
 from tensorfleet.cluster.listener import Listener
-from tensorfleet.cluster.peers import silence
 from tensorfleet.cluster.placing import task_name
+from tensorfleet.cluster.server_def import server_def_of
 from tensorfleet.cluster.spec import ClusterSpec
 from tensorfleet.cluster.stepping import AGAIN, RUN_FIELDS, TRACED
 from tensorfleet.cluster.tensor_bytes import describe, malformed
@@ -94,7 +94,7 @@ class Server:
         config: Any = None,
         start: bool = True,
     ) -> None:
-        self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+        self._server_def = server_def_of(server_or_cluster_def, job_name, task_index, protocol, config)
         if self._server_def.protocol.partition("+")[0] != "grpc":
             raise errors.NotFoundError(
                 None,
@@ -112,6 +112,9 @@ class Server:
         self.incarnation = secrets.randbits(63)
         self._stopping = threading.Event()
         self._channels: set[wire.Channel] = set()
+        self._clients: dict[
+            wire.Channel, tuple[str, ...]
+        ] = {}  # by their watched connections: whose servers they have
         self.joined = False
         self._farewells = farewell.Farewells(self)
         self._secret = token()
@@ -164,33 +167,29 @@ class Server:
     def _bind(self) -> list[socket.socket]:
         address = self.cluster.task_address(self.job, self.index)
         host, port = connection.split_address(address)
-        if not connection.is_loopback(host) and not configured():
+        at, bound = binding.place(host, port)
+        if not (connection.is_loopback(host) and connection.is_loopback(at)) and not configured():
             raise errors.FailedPreconditionError(
                 None,
                 None,
-                f"{self.task} would listen at {address}, where other machines can reach it, but no cluster token is set. Set "
-                "TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use localhost.",
+                f"{self.task} would listen at {connection.joined(at, bound)}, where other machines can reach it, but no cluster "
+                "token is set. Set TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use "
+                "localhost.",
             )
-        try:
-            found = connection.listen_at(host, port)
-        except OSError as e:
-            raise errors.UnknownError(
-                None,
-                None,
-                f"Could not start gRPC server: {self.task} cannot listen at {address}: {e.strerror or e}"
-                f"{connection.user_of(port) if port else ''}. Is another task (or an earlier run) still using that port?",
-            ) from None
+        found = binding.listen(self.task, address, at, bound)
         if not port:
             port = found[0].getsockname()[1]
             self._rename(connection.joined(host, port))
         if host in ("0.0.0.0", "::") and sum(map(self.cluster.num_tasks, self.cluster.jobs)) > 1:
             logging.warning(
                 "%s listens at %s. Other machines cannot reach it there: give it a name or address of its own in the "
-                "ClusterSpec.",
+                "ClusterSpec, and set TENSORFLEET_BIND=%s to listen at every address.",
                 self.task,
                 address,
+                host,
             )
-        if connection.is_loopback(host) and connection.has_local_names():
+        has_same_port = found[0].getsockname()[1] == port  # else something in between passes connections on
+        if connection.is_loopback(host) and has_same_port and connection.has_local_names():
             local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
                 local.bind(connection.local_name(host, port))
@@ -212,6 +211,7 @@ class Server:
             return
         self._started = True
         lending.begin()
+        peers.serves(self.task)
         atexit.register(self._farewells.say)
         forked = sys.modules.get("multiprocessing.process")
         if forked is not None and forked.parent_process() is not None:
@@ -222,7 +222,7 @@ class Server:
             )  # such a process ends without what atexit would do
         logging.info("Started server with target: %s", self._target)
         self._listener = Listener(
-            self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls
+            self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls, self.task
         )
         self._listener.start()
 
@@ -245,6 +245,8 @@ class Server:
         client = channel.owner = str(hello.get("client"))
         try:
             if hello.get("control"):
+                tasks = hello.get("tasks")
+                self._clients[channel] = tuple(map(str, tasks)) if isinstance(tasks, list) else ()
                 self._answer_pings(channel)
             else:
                 while self._answer(channel, client):
@@ -254,6 +256,7 @@ class Server:
                 self._give_back(channel)
         finally:
             self._channels.discard(channel)
+            self._clients.pop(channel, None)
             channel.close()
             if hello.get("control") and not self._stopping.is_set():  # or it was this end that closed it
                 self._client_gone(client)
@@ -277,7 +280,7 @@ class Server:
             channel.handed = None
 
     def _answer_pings(self, channel: wire.Channel) -> None:
-        channel.sock.settimeout(silence() * _CLIENT_PATIENCE)
+        channel.sock.settimeout(peers.silence() * _CLIENT_PATIENCE)
         with contextlib.suppress(OSError):
             while channel.receive().kind == wire.PING:
                 channel.send(wire.OK)
@@ -347,7 +350,7 @@ class Server:
         elif kind == wire.CANCEL:
             self.worker.cancel(told)
         elif kind == wire.CLOSE:
-            self.worker.close_session(told["session"])
+            self.worker.close_session(told["session"], finished=bool(told.get("finished")))
         elif kind == wire.RESET:
             self.worker.reset(told.get("containers"), bool(told.get("master")))
         elif kind == wire.DESCRIBE:
@@ -361,6 +364,14 @@ class Server:
         elif kind not in (wire.PING, wire.RETURN):
             raise malformed(f"there is no message of kind {kind}")
         return {}
+
+    def clients(self) -> list[tuple[str, ...]]:
+        """The processes that use this server, each by the tasks whose servers it has."""
+        return list(self._clients.values())
+
+    def awaited(self) -> list[tuple[str, int]]:
+        """The tasks of other jobs that have not finished. Parameter servers only serve, as this one does."""
+        return [task for task in self._farewells._others() if task[0] not in (self.job, "ps")]
 
     # -- ending ---------------------------------------------------------------------------------------
 
@@ -377,26 +388,35 @@ class Server:
 
     def join(self) -> None:
         """Waits until the server is to end: told to by `tf.fleet.stop_server`, at SIGTERM, or when every other task
-        has finished. A script for TensorFlow, where this never returns, ends here."""
+        has finished. A script for TensorFlow, where this never returns, ends here. So does one whose other tasks never
+        come, or never come back, after TENSORFLEET_ORPHAN_SECONDS: with exit code 69."""
         self.joined = True
+        guard, orphaned = orphan.Guard(self), None
         previous: Any = None
         main = threading.current_thread() is threading.main_thread()
         if main:
             previous = signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
         try:
-            while not self._stopping.wait(0.5):
+            while not self._stopping.wait(0.5) and orphaned is None:
                 self._farewells.look()
+                orphaned = guard.look()
         finally:
             if main:
                 signal.signal(signal.SIGTERM, previous)
         _ended.add(self._target)
         self.stop()
+        if orphaned is not None:
+            logging.error("%s", orphaned)
+            if main:
+                raise SystemExit(orphan.EXIT_CODE)
+            raise errors.UnavailableError(None, None, orphaned)
         if main and farewell.script_ends_here():
             raise SystemExit(0)
 
     def stop(self) -> None:
         """Stops serving: closes every connection, wakes every wait, frees the state."""
         self._stopping.set()
+        peers.serves_no_more(self.task)
         with _lock:
             if _servers.get(self._target) is self:
                 del _servers[self._target]
@@ -442,56 +462,3 @@ os.register_at_fork(after_in_child=_forked)
 
 def _largest_frame() -> int:
     return int(os.environ.get("TENSORFLEET_MAX_FRAME", _LARGEST_FRAME))
-
-
-def _server_def(given: Any, job: str | None, index: int | None, protocol: str | None, config: Any) -> Any:
-    from tensorfleet.protos import ServerDef
-
-    made = ServerDef()
-    if type(given).__name__ == "ServerDef":
-        made.MergeFromString(given.SerializeToString())
-        if job is not None:
-            made.job_name = job
-        if index is not None:
-            made.task_index = index
-    else:
-        try:
-            cluster = ClusterSpec(given)
-        except TypeError:
-            raise TypeError(
-                "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`."
-            ) from None
-        made.cluster.CopyFrom(cluster.as_cluster_def())
-        made.job_name, made.task_index = _which(cluster, job, index)
-    if protocol is not None:
-        made.protocol = protocol
-    elif not made.protocol:
-        made.protocol = "grpc"
-    if config is not None:
-        made.default_session_config.MergeFrom(config)
-    if not made.job_name or made.task_index < 0:
-        raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
-    cluster = ClusterSpec(made.cluster)
-    moving.end_if_needless(cluster, made.job_name, made.task_index)
-    there = f": the cluster is {cluster.as_dict()}."
-    if made.job_name not in cluster.jobs:
-        raise errors.InternalError(None, None, f'Job "{made.job_name}" was not defined in cluster{there}')
-    if made.task_index not in cluster.task_indices(made.job_name):
-        missing = f'Task {made.task_index} was not defined in job "{made.job_name}"{there}'
-        raise errors.InvalidArgumentError(None, None, missing)
-    return made
-
-
-def _which(cluster: ClusterSpec, job: str | None, index: int | None) -> tuple[str, int]:
-    if job is None:
-        if len(cluster.jobs) != 1:
-            raise ValueError(
-                f"Must specify an explicit `job_name`: the cluster has {', '.join(cluster.jobs)}."
-            )
-        job = cluster.jobs[0]
-    if index is None:
-        indices = cluster.task_indices(job)
-        if len(indices) != 1:
-            raise ValueError(f"Must specify an explicit `task_index`: job {job!r} has tasks {indices}.")
-        index = indices[0]
-    return job, index

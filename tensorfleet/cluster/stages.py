@@ -38,13 +38,13 @@ class RegisteredStage:
             fetches,
             [graph.get_operation_by_name(n) for n in told["targets"]],
             feeds,
-            elsewhere(ops),
+            elsewhere(ops, {*feeds, *(graph.get_tensor_by_name(n) for n in known)}),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
             found(told["branches"], graph) if "branches" in told else None,
             (ops, _seen_live(told["live"], graph)) if "live" in told else None,
         )
         self.wire = told["wire"]
-        self.thin = {place[n] for n in told["thin"]}
+        self.thin = {place[n]: n for n in told["thin"]}
         self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
         self.reply = [place[n] for n in told["reply"]]
         self.keep = [(n, place[n]) for n in told["keep"]]

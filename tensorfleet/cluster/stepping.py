@@ -11,17 +11,19 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
 from tensorfleet.cluster.peers import Peer, failure
 from tensorfleet.cluster.posted import Posted
+from tensorfleet.cluster.slow_steps import awaited
 from tensorfleet.cluster.thinning import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
+from tensorfleet.platform.exit_threads import beside
 from tensorfleet.runtime.devices import let_go
 
 # session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), how to run it
@@ -43,8 +45,8 @@ class Work:
         self.ins: list[int] = []
         self.outs: list[int] = []
         self.total = 1
-        #: positions of the values to send in 16 bits, and of those that come so
-        self.thin: list[int] = []
+        #: positions of the values to send in 16 bits, with their names, and of those that come so
+        self.thin: dict[int, str] = {}
         self.full: list[int] = []
         self.followers: list[int] = []
         self.waits = 0
@@ -247,10 +249,12 @@ class Run:
         self._asked[fd] = i, at, channel
         try:
             given = [values[s] for s in work.ins]
-            for n in work.thin:
-                given[n] = thin(given[n], self.engine.wire)
-            if work.fixed:
-                given = self._without_fixed(work, given)
+            there = self._sent_before(work) if work.fixed else ()
+            for n, name in work.thin.items():
+                if n not in there:
+                    given[n] = thin(given[n], self.engine.wire, f"'{name}' to {at.name}")
+            if there:
+                given = [value for n, value in enumerate(given) if n not in there]
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
             channel.send(wire.RUN, fields, given)
@@ -266,13 +270,13 @@ class Run:
             self._drop(fd)
             raise
 
-    def _without_fixed(self, work: Work, given: list) -> list:
-        """What an iteration has to send: after the first, only what may have changed."""
+    def _sent_before(self, work: Work) -> Collection[int]:
+        """Positions of the values that an earlier iteration has sent, and that cannot have changed since."""
         assert self._sent is not None
-        if work not in self._sent:
-            self._sent.add(work)
-            return given
-        return [value for n, value in enumerate(given) if n not in work.fixed]
+        if work in self._sent:
+            return work.fixed
+        self._sent.add(work)
+        return ()
 
     def _drop(self, fd: int) -> None:
         _, at, channel = self._asked.pop(fd)
@@ -312,8 +316,7 @@ class Run:
                 bell.send(b"\0")
 
         self._threads += 1
-        name = f"tensorfleet-stage-{i}"
-        threading.Thread(target=attempt, name=name, daemon=True).start()
+        beside(attempt, (), f"tensorfleet-stage-{i}")
 
     def _done(self, i: int, results: Sequence[Any]) -> None:
         work = self.program.work[i]
@@ -398,7 +401,7 @@ class Run:
     # -- failing --------------------------------------------------------------------------------------
 
     def _late(self) -> errors.OpError:
-        waiting = [at.name for _, at, _ in self._asked.values()]
+        waiting = [self._awaited(i, at) for i, at, _ in self._asked.values()]
         text = (
             f"Timed out waiting for {' and '.join(waiting)}."
             if waiting
@@ -410,6 +413,11 @@ class Run:
             f"{text} Raise timeout_in_ms of tf.RunOptions (or operation_timeout_in_ms of tf.ConfigProto), or see what it "
             "waits for.",
         )
+
+    def _awaited(self, i: int, at: Peer) -> str:
+        """A task that has not answered, with the queues that it may wait for."""
+        found = ", ".join(awaited(self.program.work[i].stage.ops))
+        return f"{found} of {at.name}" if found else at.name
 
     def _told(self, error: errors.OpError) -> errors.OpError:
         """An error of another task, with the operation of this graph it is about."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 import time
 import weakref
 from typing import Any, TypeVar
 
 from tensorfleet import errors
 from tensorfleet.cluster import wire
-from tensorfleet.cluster.master import ClusterEngine
+from tensorfleet.cluster.master import ClusterEngine, task_parts
 from tensorfleet.cluster.moving import moved
 from tensorfleet.cluster.peers import Peer, peer
 from tensorfleet.cluster.placing import task_name
@@ -44,12 +46,25 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
     cluster, task = _cluster(
         config, ClusterSpec(_jobs(told["cluster"])), (told["job"], told["index"]), target
     )
-    return _remembered(target, ClusterEngine(graph, config, cluster, task))
+    return _remembered(
+        target, ClusterEngine(graph, config, cluster, task, dialled=target.removeprefix(_SCHEME))
+    )
 
 
 def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     _engines.setdefault(target, weakref.WeakSet()).add(engine)
+    atexit.unregister(_finish_sessions)
+    atexit.register(_finish_sessions)  # before whatever is registered now: its servers stop with the process
     return engine
+
+
+def _finish_sessions() -> None:
+    """A program that ends in good order has done the work of its sessions, also of those it did not close."""
+    if hasattr(sys, "last_value"):  # an error has ended it
+        return
+    for engine in [e for engines in _engines.values() for e in engines]:
+        if isinstance(engine, ClusterEngine):
+            engine.finish()
 
 
 def _jobs(told: dict) -> dict:
@@ -95,9 +110,22 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
     address = target.removeprefix(_SCHEME)
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
-    deadline = time.monotonic() + timeout / 1000 if timeout else None
+    deadline = time.monotonic() + timeout / 1000 if timeout > 0 else None
     at.call(wire.PING, deadline, waits=waits)
     return at.welcome
+
+
+def incarnations(engine: Engine | ClusterEngine) -> dict[str, int]:
+    """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
+
+    None for a session without servers, whose state ends with it.
+    """
+    if not isinstance(engine, ClusterEngine):
+        return {}
+    found = {task: engine._peer_of(*task_parts(task)).incarnation or 0 for task in engine._shipments}
+    if engine._own is not None:
+        found[engine._own] = engine._local.incarnation
+    return found
 
 
 def reset(target: str, containers: Any, config: Any = None) -> None:
@@ -116,7 +144,7 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
             if server is not None and (job, index) == own:
                 server.worker.reset(containers, master=True)
                 continue
-            at: Peer = peer(task_name(job, index), cluster.task_address(job, index))
+            at: Peer = peer(task_name(job, index), _address(cluster, (job, index), own, target))
             names = list(containers) if containers else None
             at.call(wire.RESET, containers=names, master=(job, index) == own)
 
@@ -130,11 +158,11 @@ def stop(target: str, task: str | None) -> list[str]:
     stopped = []
     for job, index in sorted(_tasks_named(cluster, task, own), key=lambda one: one == own):  # itself last
         name = task_name(job, index)
-        here = server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
+        here = server if (job, index) == own else server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
         if here is not None:
             here.end()
         else:
-            at = Peer(name, cluster.task_address(job, index), watched=False)
+            at = Peer(name, _address(cluster, (job, index), own, target), watched=False)
             try:
                 at.call(wire.STOP, time.monotonic() + _STOP_SECONDS, task=name)
             except (errors.UnavailableError, errors.DeadlineExceededError):
@@ -143,6 +171,11 @@ def stop(target: str, task: str | None) -> list[str]:
                 at.forget()
         stopped.append(name)
     return stopped
+
+
+def _address(cluster: ClusterSpec, task: tuple[str, int], own: tuple[str, int], target: str) -> str:
+    """Where to reach a task: the one behind the target is there where it was reached, whatever it calls itself."""
+    return target.removeprefix(_SCHEME) if task == own else cluster.task_address(*task)
 
 
 def _tasks_named(cluster: ClusterSpec, task: str | None, own: tuple[str, int]) -> list[tuple[str, int]]:

@@ -21,6 +21,16 @@ from tensorfleet.cluster import token
 if TYPE_CHECKING:
     import ssl
 
+# What OpenSSL says to an answer that is not TLS; which of them depends on the bytes and on its version.
+_NOT_TLS = {
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "HTTPS_PROXY_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "RECORD_LAYER_FAILURE",
+    "UNEXPECTED_MESSAGE",
+    "UNKNOWN_PROTOCOL",
+}
 _contexts: dict[tuple, ssl.SSLContext] = {}
 
 
@@ -108,6 +118,11 @@ def is_refusal(error: OSError) -> bool:
     return isinstance(error, ssl.SSLError) and not isinstance(
         error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)
     )
+
+
+def is_plain_text(error: ssl.SSLError) -> bool:
+    """Whether a handshake failed because the other side does not speak TLS."""
+    return error.reason in _NOT_TLS
 
 
 def refused(address: str, error: OSError) -> errors.OpError:

@@ -15,8 +15,11 @@ import stat
 
 from tensorfleet import errors
 from tensorfleet.api import export
+from tensorfleet.platform import logging
 
 _BYTES = 32
+_FEWEST = 16  # characters: whoever can connect can try out tokens as fast as a computer counts
+_warned: set[bytes] = set()  # what was warned of, as a digest
 
 
 class Settings:
@@ -59,9 +62,23 @@ def token() -> bytes:
             raise errors.FailedPreconditionError(
                 None, None, "The cluster token is blank. Set TENSORFLEET_TOKEN to a secret."
             )
-        return found
+        return _checked(found)
     path = os.environ.get("TENSORFLEET_TOKEN_FILE")
-    return _given(path) if path else _own()
+    return _checked(_given(path)) if path else _own()
+
+
+def _checked(found: bytes) -> bytes:
+    """A token that the user has chosen, with a warning if it can be guessed."""
+    digest = hashlib.sha256(found).digest()
+    if len(found) < _FEWEST and digest not in _warned:
+        _warned.add(digest)
+        logging.warning(
+            "The cluster token has only %d characters, and can be guessed by trying: whoever guesses it can run any graph in "
+            "the cluster. Use %d or more, for example what `openssl rand -hex 32` prints.",
+            len(found),
+            _FEWEST,
+        )
+    return found
 
 
 def default_path() -> str:

@@ -154,7 +154,7 @@ class _Session:
         if reason is not None:
             raise reason
 
-    def close(self, reason: errors.OpError) -> None:
+    def close(self, reason: errors.OpError, finished: bool = False) -> None:
         """Ends every step and refuses new ones."""
         with self.lock:
             self._closed = reason
@@ -167,7 +167,7 @@ class _Session:
             channel.shut()
         for step in steps:
             _end(step, reason)
-        self.engine.close(reason)
+        self.engine.close(reason, finished)
 
 
 def _output(op: Any, index: str) -> Any:
@@ -279,15 +279,19 @@ class Worker:
             results = session.engine.run(stage.program, given, timeout, collector)
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
-        sent = (
-            [thin(r, stage.wire) if i in stage.thin else r for i, r in enumerate(results)]
-            if stage.thin
-            else results
-        )
+        sent = self._thinned(stage, results) if stage.thin else results
         for task, address, names, places in stage.push:
             told = {"session": handle, "step": number, "names": names}
             self._push(session, peer(task, address), told, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
+
+    def _thinned(self, stage: RegisteredStage, results: list) -> list:
+        """Results as they are sent to other tasks."""
+        names = stage.thin
+        return [
+            thin(result, stage.wire, f"'{names[i]}' from {self.task}") if i in names else result
+            for i, result in enumerate(results)
+        ]
 
     def board(self, handle: str, stage_id: int) -> Board | None:
         """Where what a stage reads can be read without asking, if it does nothing else."""
@@ -419,12 +423,14 @@ class Worker:
                 errors.CancelledError(None, None, str(told.get("reason") or "The step was cancelled.")),
             )
 
-    def close_session(self, handle: str, reason: errors.OpError | None = None) -> None:
-        """Forgets a session; what still runs in it ends with the reason."""
+    def close_session(
+        self, handle: str, reason: errors.OpError | None = None, finished: bool = False
+    ) -> None:
+        """Forgets a session; what still runs in it ends with the reason. `finished`: it has done its work."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
-            session.close(reason or errors.CancelledError(None, None, CLOSED))
+            session.close(reason or errors.CancelledError(None, None, CLOSED), finished)
 
     def reset(self, containers: Sequence[str] | None, master: bool) -> None:
         """Frees some containers, or all; a master also forgets the sessions that were made on its target."""

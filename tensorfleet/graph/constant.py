@@ -23,6 +23,7 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
     if op.type in SHAPE_OPS:
         return of_shape(op)
     if op._constant is None:
+        op._constant = _UNKNOWN  # also to itself, where inputs were replaced so that it needs itself
         op._constant = _evaluate(op)
     found = op._constant
     return None if found is _UNKNOWN else found[tensor.value_index]

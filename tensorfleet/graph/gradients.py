@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import heapq
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -16,6 +15,7 @@ from tensorfleet.graph.gradient_sources import inside
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, graph_of, name_scope
+from tensorfleet.graph.topology import in_order
 
 
 @export("AggregationMethod")
@@ -185,25 +185,15 @@ class _Walk:
 
     def _order(self) -> list:
         """The operations between, users first, otherwise the last made first."""
-        if not any(not isinstance(n, Operation) or n._control_flow_context is not None for n in self.between):
+        if not any(map(_out_of_order, self.between)):
             return sorted(self.between, key=_position, reverse=True)
-        waiting = dict.fromkeys(self.between, 0)
-        before: dict[Any, set] = {}
+        users: dict[Any, set] = {node: set() for node in self.between}
         for node in self.between:
-            before[node] = {self._node(t._op) for t in _arguments(node)} & self.between - {node}
-            for b in before[node]:
-                waiting[b] += 1
-        ready = [(-_position(n), n) for n, count in waiting.items() if not count]
-        heapq.heapify(ready)
-        found = []
-        while ready:
-            node = heapq.heappop(ready)[1]
-            found.append(node)
-            for b in before[node]:
-                waiting[b] -= 1
-                if not waiting[b]:
-                    heapq.heappush(ready, (-_position(b), b))
-        return found
+            for t in _arguments(node):
+                source = self._node(t._op)
+                if source is not node and source in users:
+                    users[source].add(node)
+        return in_order(users, lambda node: -_position(node))
 
     def _visit_loop(self, loop: Any) -> None:
         """The gradient of a whole loop is a loop."""
@@ -416,6 +406,13 @@ def _joined(slices: list[IndexedSlices]) -> IndexedSlices:
         apply("ConcatV2", indices, 0),
         slices[0].dense_shape,
     )
+
+
+def _out_of_order(node: Any) -> bool:
+    """Whether a node may be older than what it takes: it is or is in a loop or branch, or was given another input."""
+    if not isinstance(node, Operation) or node._control_flow_context is not None:
+        return True
+    return any(t._op._id > node._id for t in node._inputs)
 
 
 def _position(node: Any) -> int:

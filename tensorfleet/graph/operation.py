@@ -243,7 +243,17 @@ class Operation(metaclass=_ByNode):
         inputs[index] = tensor
         tensor._consumers.append(self)
         self._inputs = tuple(inputs)
+        self._forget_constant()
         self.graph._touched()
+
+    def _forget_constant(self) -> None:
+        """Drops what was known of the values of this operation, and of those made from them."""
+        stack = [self]
+        while stack:
+            op = stack.pop()
+            if op is self or op._constant is not None:  # nobody knows more than the inputs tell
+                op._constant = None
+                stack.extend(user for t in op._outputs for user in t._consumers if user is not self)
 
     def _get_control_flow_context(self) -> Any:
         return self._control_flow_context

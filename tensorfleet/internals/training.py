@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tensorfleet import dtypes
 from tensorfleet.api import export, find, publish, publish_replaceable
-from tensorfleet.cluster import server
+from tensorfleet.cluster import server_def
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.scopes import (
@@ -60,7 +60,7 @@ publish(monitored_session.USE_DEFAULT, f"{_TRAINING}.monitored_session.USE_DEFAU
 
 publish(session_manager._name, f"{_TRAINING}.session_manager._maybe_name")
 
-publish(server._server_def, f"{_TRAINING}.server_lib._make_server_def")
+publish(server_def.server_def_of, f"{_TRAINING}.server_lib._make_server_def")
 
 publish(device_setter.STANDARD_PS_OPS, f"{_TRAINING}.device_setter.STANDARD_PS_OPS")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import beside, started
 from tensorfleet.platform.gfile import _errors_about as file_errors
 
 _LONGEST = 600.0  # seconds to wait for a disk
@@ -62,7 +63,9 @@ class _Behind:
         with self._turn:
             self._join()
             self._busy = threading.Thread(target=_sync_all, args=(paths,), name="to_disk", daemon=True)
-            self._busy.start()
+            if not started(self._busy):
+                self._busy = None
+                _sync_all(paths)
 
     def finish(self) -> None:
         with self._turn:
@@ -121,7 +124,7 @@ def remove_files(paths: Sequence[str]) -> None:
             freed.append(os.open(path, os.O_RDONLY))  # the bytes stay while somebody has them open
         os.remove(path)
     if freed:
-        threading.Thread(target=_close_all, args=(freed,), name="free_disk", daemon=True).start()
+        beside(_close_all, (freed,), "free_disk")
 
 
 def _close_all(files: Sequence[int]) -> None:

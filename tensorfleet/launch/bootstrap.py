@@ -13,12 +13,15 @@ import threading
 LAUNCHER = "TENSORFLEET_LAUNCHER"
 CLUSTER_FILE = "{cluster_file}"  # in a task's arguments: a file with the addresses of all tasks, in JSON
 _TOKEN = "TENSORFLEET_TOKEN"
+_ORPHAN = "TENSORFLEET_ORPHAN_SECONDS"
 _PR_SET_PDEATHSIG = 1
 
 
 def tie_to_launcher() -> None:
     """Ends this process when its launcher is gone, however that went. Does nothing for other processes."""
     launcher = os.environ.pop(LAUNCHER, None)
+    if launcher is not None:
+        os.environ.setdefault(_ORPHAN, "0")  # the launcher knows better who is still to come
     if launcher == "stdin":
         _follow_stdin()
     elif launcher is not None:

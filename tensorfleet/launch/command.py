@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import platform
 import re
 import secrets
 import shlex
@@ -15,8 +16,9 @@ from typing import Annotated
 import typer
 
 from tensorfleet.launch import plan as planning
-from tensorfleet.launch.hosts import Host, read_cluster
 from tensorfleet.launch.packages import file_of
+from tensorfleet.launch.wanted import Asked, spoken, tasks_for
+from tensorfleet.platform.versions import FLEET_VERSION, VERSION
 
 app = typer.Typer(
     help="Runs TensorFlow 1 scripts as they are, on this machine or on a cluster.",
@@ -27,12 +29,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_LOOPBACK = "127.0.0.1"
 
 
 def main() -> None:
     """The entry point of the console script."""
     app(prog_name="tensorfleet")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        python = f"Python {platform.python_version()}, {shlex.quote(sys.executable)}"
+        typer.echo(f"tensorfleet {FLEET_VERSION} (TensorFlow {VERSION}'s API; {python})")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Runs TensorFlow 1 scripts as they are, on this machine or on a cluster."""
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
@@ -55,8 +72,13 @@ def run(
         bool, typer.Option("--chief", help="A task of job `chief` besides the workers.")
     ] = False,
     evaluator: Annotated[
-        bool, typer.Option("--evaluator", help="An evaluator, outside the cluster.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--evaluator/--no-evaluator",
+            help="An evaluator, outside the cluster. Scripts that call `tf.estimator.train_and_evaluate` get one.",
+            show_default=False,
+        ),
+    ] = None,
     job: Annotated[
         list[str] | None, typer.Option(metavar="NAME=N", help="Tasks of a job by another name: learner=1.")
     ] = None,
@@ -118,14 +140,15 @@ def run(
         flag_names=_pairs(flag_names.split(",") if flag_names else [], "--flag-names"),
     )
     try:
-        tasks = _tasks(wishes, ps, workers, chief, evaluator, cluster, _numbers(job or []))
+        asked = Asked(ps, workers, chief, evaluator, _numbers(job or []))
+        tasks = tasks_for(wishes, asked, cluster)
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from None
     if dry_run:
         for task in tasks:
             typer.echo(f"[{task.label}] {task.shown()}")
         return
-    guessed = ps is None and workers is None and not (chief or evaluator or cluster or job)
+    guessed = asked.is_nothing and not (evaluator or cluster)
     again = wishes if guessed and not tasks[0].is_alone else None
     _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui, again)
 
@@ -158,105 +181,12 @@ def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str,
     return rest + given[end:], found
 
 
-def _tasks(
-    wishes: planning.Wishes,
-    ps: int | None,
-    workers: int | None,
-    chief: bool,
-    evaluator: bool,
-    cluster: Path | None,
-    jobs: dict[str, int],
-) -> list[planning.Task]:
-    from tensorfleet.launch.environment import makes_servers
-    from tensorfleet.launch.run import free_ports
-
-    token = (os.environ.get(planning.TOKEN) or secrets.token_hex(32)).strip()
-    if cluster is None and planning.is_known_to_clients(Path(wishes.script)):
-        token = os.environ.get(planning.TOKEN, "").strip()  # without one, this machine's own
-    if cluster is not None:
-        if "\n" in token:
-            raise ValueError(f"{planning.TOKEN} has several lines; the hosts are sent one.")
-        if ps is not None or workers is not None or chief or jobs:
-            raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers, --chief and --job.")
-        hosts = read_cluster(cluster)
-        evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
-        return planning.plan(wishes, _placed(hosts), token, evaluators)
-    if ps is None and workers is None and not chief and not jobs:
-        told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(Path(wishes.script))
-        if (not told and not evaluator) or planning.is_one_task(wishes):
-            return planning.plan_alone(wishes)
-        counts = planning.jobs_asked_for(wishes)
-        print(f"tensorfleet: {wishes.script} is written for a cluster: {_spoken(counts)}", file=sys.stderr)
-    elif planning.starts_its_tasks(wishes):
-        how = (
-            "makes the tasks of its cluster itself, and runs once"
-            if makes_servers(Path(wishes.script))
-            else "starts no server, and runs once: start the servers that it connects to beside it"
-        )
-        print(f"tensorfleet: {wishes.script} {how}.", file=sys.stderr)
-        return planning.plan_alone(wishes)
-    else:
-        others = 1 if workers is None and not jobs else workers or 0
-        if ps is None and not jobs:
-            ps = planning.servers_of(Path(wishes.script))
-            if ps:
-                print(f"tensorfleet: {wishes.script} has a job ps: {_spoken({'ps': ps})}", file=sys.stderr)
-        wanted = {"ps": ps or 0, "chief": int(chief), "worker": others, **jobs}
-        counts = planning.with_jobs_of_its_own(Path(wishes.script), wanted)
-        if counts != wanted:
-            print(f"tensorfleet: {wishes.script} has other jobs: {_spoken(counts)}", file=sys.stderr)
-    wanted, counts = counts, planning.without_servers(Path(wishes.script), counts)
-    if counts != wanted:
-        print(
-            f"tensorfleet: {wishes.script} has one job, and no parameter servers: workers only.",
-            file=sys.stderr,
-        )
-    wanted, counts = counts, planning.with_chief(Path(wishes.script), counts)
-    if counts != wanted:
-        job = "master" if counts.get("master") else "chief"
-        how = (
-            "the first worker is started as that"
-            if counts["worker"] < wanted["worker"]
-            else "it is started too"
-        )
-        print(f"tensorfleet: {wishes.script} has a job {job}: {how}.", file=sys.stderr)
-    ports = iter(free_ports(sum(counts.values())))
-    places = {
-        job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]
-        for job, count in counts.items()
-        if count
-    }
-    if not places:
-        raise ValueError("A run needs a task: --workers 1.")
-    return planning.plan(wishes, places, token, [planning.Place("")] if evaluator else [])
-
-
-def _spoken(counts: dict[str, int]) -> str:
-    """Jobs with the number of their tasks, and how to ask for others."""
-    plural = [f"{n} {job}{'s' if n > 1 and job == 'worker' else ''}" for job, n in counts.items()]
-    options = {"ps": "--ps", "worker": "--workers", "chief": "--chief"}
-    choose = dict.fromkeys(options.get(job, "--job") for job in counts)
-    return f"{' and '.join(plural)} (choose with {' and '.join(choose)})"
-
-
 def _numbers(texts: list[str]) -> dict[str, int]:
     found = _pairs(texts, "--job")
     for name, count in found.items():
         if not count.isdigit():
             raise typer.BadParameter(f"{name}={count}: how many tasks of {name}?", param_hint="--job")
     return {name: int(count) for name, count in found.items()}
-
-
-def _placed(hosts: dict[str, list[Host]]) -> planning.Cluster:
-    """Every task's address: the ports of a host are counted up."""
-    used: dict[str, int] = {}
-    found: planning.Cluster = {}
-    for job, tasks in hosts.items():
-        for host in tasks:
-            port = host.first_port + used.get(host.name, 0)
-            used[host.name] = used.get(host.name, 0) + 1
-            found.setdefault(job, []).append(planning.Place(f"{host.address}:{port}", host))
-    return found
 
 
 def _go(
@@ -293,7 +223,7 @@ def _go(
                 counts = json.loads(made.read_text())
                 made.unlink()
                 typer.echo(
-                    f"tensorfleet: {script} makes a cluster of {_spoken(counts)}: starting these.", err=True
+                    f"tensorfleet: {script} makes a cluster of {spoken(counts)}: starting these.", err=True
                 )
                 code = go(planning.plan_again(guessed, tasks, counts, iter(free_ports(sum(counts.values())))))
         except OSError as error:
@@ -371,18 +301,24 @@ def ps() -> None:
 
 @app.command()
 def stop(
-    name: Annotated[str | None, typer.Argument(help="A run's name; all of them when not given.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="The runs' names, as `ps` lists them.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Stop all of your runs on this machine.")] = False,
 ) -> None:
-    """Stops a run and everything it has started."""
+    """Stops a run and everything it has started. Without a name: the only one there is."""
     from tensorfleet.launch.registry import runs, stop_run
 
-    found = [entry for entry in runs() if name in (None, entry["name"])]
-    if not found:
-        known = ", ".join(entry["name"] for entry in runs())
-        typer.echo(
-            f"No run {name or ''} here. {'Running: ' + known if known else 'Nothing is running.'}", err=True
-        )
+    known = list(runs())
+    running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "Nothing is running."
+    found = [entry for entry in known if every or not names or entry["name"] in names]
+    missing = [name for name in names or [] if name not in {entry["name"] for entry in known}]
+    if missing or not found:
+        typer.echo(f"No run {' or '.join(missing)} here. {running}" if missing else running, err=True)
         raise typer.Exit(1)
+    if len(found) > 1 and not every and not names:
+        typer.echo(f"Which run? {running} Give its name, or --all.", err=True)
+        raise typer.Exit(2)
     for entry in found:
         typer.echo(f"{entry['name']}: {stop_run(entry)}")
 
@@ -433,11 +369,3 @@ def certs(
         f"Made {', '.join(path.name for path in made)} in {folder}. Keep ca.key here; copy the others."
     )
     typer.echo(f"Then, for each task and client: TENSORFLEET_TLS={folder} (and TENSORFLEET_TLS_MUTUAL=1)")
-
-
-@app.command(hidden=True)
-def version() -> None:
-    """Prints which version this is."""
-    from importlib.metadata import version
-
-    typer.echo(f"tensorfleet {version('tensorfleet')} ({shlex.quote(sys.executable)})")

@@ -240,6 +240,16 @@ def needs_chief(script: Path, alone: bool = False) -> bool:
     return any(map(_makes_estimator, nodes)) and not (own or (written and not alone) or learns)
 
 
+def evaluates_beside(script: Path) -> bool:
+    """Whether a script calls `tf.estimator.train_and_evaluate` for the cluster it is told: one task of it evaluates.
+
+    The method of an Experiment, which takes no arguments, has its master do that.
+    """
+    calls = [n for tree in modules(script, _DEPTH) for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    called = any(name_of(n) == "train_and_evaluate" and len(n.args) + len(n.keywords) >= 3 for n in calls)
+    return called and needs_chief(script)
+
+
 def _makes_estimator(node: ast.AST) -> bool:
     """`tf.estimator.Estimator`, `from tensorflow.estimator import Estimator` and the like."""
     if isinstance(node, ast.ImportFrom):

@@ -109,6 +109,7 @@ def _table(graph: Any, config: Any) -> str:
 
     devices = _Server.devices or ["/job:localhost/replica:0/task:0/device:CPU:0"]
     placer = Placer(devices, bool(getattr(config, "allow_soft_placement", False)))
+    placer.check(graph.get_operations())
     for op in graph.get_operations():
         placer.device_of(op)
     return placement_table(placer)

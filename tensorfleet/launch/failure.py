@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensorfleet.launch.hosts import Host
 from tensorfleet.launch.policy import Failure
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+)(?:, in (.+))?$')
 _START = "Traceback (most recent call last):"
 _LOST = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+) \([^)]*\) was lost")
 _ERROR_LINES = 8
+_SSH_FAILED = 255  # its exit code where it is not that of the command over there
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class Reason:
     error: str = ""
     place: str = ""  # file:line of the script's own
     code: str = ""
+    is_last_line: bool = (
+        False  # there is no traceback: the error is what the task said last, whatever that was
+    )
 
 
 def reason_in(lines: Iterable[str], script: str) -> Reason:
@@ -32,7 +38,7 @@ def reason_in(lines: Iterable[str], script: str) -> Reason:
     starts = [i for i, line in enumerate(text) if line.rstrip().endswith(_START)]
     if not starts:
         last = [line for line in text if line.strip()]
-        return Reason(error=last[-1].strip() if last else "")
+        return Reason(error=last[-1].strip() if last else "", is_last_line=bool(last))
     block = text[starts[-1] + 1 :]
     end = next((i for i, line in enumerate(block) if line and not line.startswith(" ")), len(block))
     error = [line for line in block[end : end + _ERROR_LINES] if line.strip()]
@@ -60,10 +66,24 @@ def _is_own(path: Path, home: Path) -> bool:
     return path.is_relative_to(home) and not installed and not path.is_relative_to(Path(__file__).parents[1])
 
 
-def report(failure: Failure, reason: Reason, now: float, log: Path | None, others: list[str]) -> str:
+def report(
+    failure: Failure,
+    reason: Reason,
+    now: float,
+    log: Path | None,
+    others: list[str],
+    host: Host | None = None,
+) -> str:
     """The block to print."""
-    lines = [f"FAILED: {failure.label} {_ended(failure.code)}, {_ago(now - failure.at)}"]
-    lines += [f"  {line}" for line in reason.error.splitlines()]
+    where = f" on {host.shown}" if host else ""
+    lines = [f"FAILED: {failure.label}{where} {_ended(failure.code)}, {_ago(now - failure.at)}"]
+    if host is not None and failure.code == _SSH_FAILED and host.via is None:
+        lines.append(f"  ssh could not reach {host.destination}, or lost the connection. Does this work?")
+        lines.append(f"  {shlex.join(host.trial())}")
+    if reason.is_last_line:
+        lines.append(f"  Last line of its log: {reason.error}")
+    else:
+        lines += [f"  {line}" for line in reason.error.splitlines()]
     if reason.place:
         lines.append(f"  at {reason.place}" + (f":  {reason.code}" if reason.code else ""))
     if others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -405,7 +406,8 @@ def modules(script: Path, depth: int, seen: set[Path] | None = None) -> Iterator
         return
     seen.add(script)
     try:
-        with tokenize.open(script) as file:
+        with tokenize.open(script) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old spellings Python tells where the script runs, if asked
             tree, _ = parse(file.read(), str(script))
     except (SyntaxError, UnicodeDecodeError, ValueError):
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _FIRST_PORT = 2222
+_CONNECT_SECONDS = 15  # to reach a host and to exchange keys with it
 _NAME = re.compile(r"[\w.:\[\]%][\w.:\[\]%-]*")
 _HOST_KEYS = {"address", "user", "port", "python", "directory", "first_port", "via"}
 
@@ -31,6 +32,21 @@ class Host:
         """user@address, as ssh takes it."""
         return f"{self.user}@{self.address}" if self.user else self.address
 
+    @property
+    def shown(self) -> str:
+        """Its name and address, for people."""
+        return self.name if self.name == self.address else f"{self.name} ({self.address})"
+
+    def trial(self) -> list[str]:
+        """A command that shows whether ssh gets there."""
+        return ["ssh", *self._options(), "--", self.destination, "true"]
+
+    def _options(self) -> list[str]:
+        """Nobody can answer questions, and a host that says nothing is given up."""
+        options = ["BatchMode=yes", f"ConnectTimeout={_CONNECT_SECONDS}", "ServerAliveInterval=10"]
+        port = ["-p", str(self.port)] if self.port is not None else []
+        return [word for o in (*options, "ServerAliveCountMax=3") for word in ("-o", o)] + port
+
     def reached(self, command: list[str], environment: dict[str, str]) -> list[str]:
         """The local command that runs another one over there and ends with it."""
         pairs = [f"{key}={value}" for key, value in sorted(environment.items())]
@@ -40,10 +56,7 @@ class Host:
         if self.via is not None:
             known = {"address": self.address, "user": self.user, "port": self.port}
             return [*(word.format(**known) for word in shlex.split(self.via)), there]
-        options = ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"]
-        if self.port is not None:
-            options += ["-p", str(self.port)]
-        return ["ssh", *options, "--", self.destination, there]
+        return ["ssh", *self._options(), "--", self.destination, there]
 
 
 def read_cluster(path: Path) -> dict[str, list[Host]]:

@@ -17,7 +17,6 @@ import operator
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -359,10 +358,11 @@ class ScriptFinder(MetaPathFinder):
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
+    """Where modules are that are no script's. Not asked of `sysconfig`, which imports while it is asked."""
     ours = str(Path(__file__).parent.parent)
-    return tuple(
-        os.path.join(path, "") for path in (ours, *map(sysconfig.get_path, ("stdlib", "platstdlib")))
-    )
+    standard = os.path.dirname(os.__file__)
+    compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, os.path.basename(standard))
+    return tuple(os.path.join(path, "") for path in (ours, standard, compiled))
 
 
 def _is_own(file: str) -> bool:

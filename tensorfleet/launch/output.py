@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import sys
 from collections import deque
+from io import FileIO
 from pathlib import Path
 from typing import TextIO
 
 from tensorfleet.platform.status import told
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+_SEEN = 20  # steps that a rate is computed from
 _KEPT = 400  # lines of each task to look for the reason of a failure in
 _GLOBAL_STEP = re.compile(r"global[_ ]?step\D{0,20}?(\d+)", re.IGNORECASE)
 _STEP = re.compile(r"\bstep\D{0,12}?(\d+)", re.IGNORECASE)
@@ -31,18 +36,27 @@ class Output:
         if len(labels) == 1:
             self._prefixes = {labels[0]: ""}
         self.tails: dict[str, deque[str]] = {label: deque(maxlen=_KEPT) for label in labels}
-        self._logs: dict[str, TextIO] = {}
+        self._status = ""
+        self._logs: dict[str, FileIO] = {}
+        self._has_warned = False
+        self._log_dir = log_dir
         if log_dir is not None:
+            self._open_logs(log_dir, labels)
+
+    def _open_logs(self, log_dir: Path, labels: list[str]) -> None:
+        try:
             log_dir.mkdir(parents=True, exist_ok=True)
             for label in labels:
-                self._logs[label] = log_path(log_dir, label).open("w", buffering=1)
-        self._status = ""
+                # Nothing is held back: a line that a full disk refuses must not come up again with the next.
+                self._logs[label] = FileIO(log_path(log_dir, label), "w")
+        except OSError as error:
+            self._warn(log_dir, error)
 
     def line(self, label: str, text: str) -> None:
         """One line of a task."""
         self.tails[label].append(text)
         if label in self._logs:
-            self._logs[label].write(text + "\n")
+            self._log(label, text)
         # What a progress bar draws over itself is worth its last state.
         self._print(self._prefixes[label] + text.rpartition("\r")[2])
 
@@ -63,13 +77,43 @@ class Output:
         self._status = ""
         self._stream.flush()
         for log in self._logs.values():
-            log.close()
+            with contextlib.suppress(OSError):  # some file systems tell only here; the run is over
+                log.close()
+
+    def _log(self, label: str, text: str) -> None:
+        log = self._logs[label]
+        try:
+            log.write(f"{text}\n".encode(errors="replace"))
+        except OSError as error:
+            self._warn(log.name, error)
+
+    def _warn(self, path: object, error: OSError) -> None:
+        """Says once that logs are not complete: the training is worth more than what is said about it."""
+        if not self._has_warned:
+            self._has_warned = True
+            self.note(f"cannot write the log {path}: {error.strerror}. The run goes on without it.")
 
     def _print(self, text: str) -> None:
-        self._clear()
-        self._stream.write(text + "\n")
-        self._draw()
-        self._stream.flush()
+        try:
+            self._clear()
+            self._stream.write(text + "\n")
+            self._draw()
+            self._stream.flush()
+        except BrokenPipeError:
+            raise  # nobody reads us any more
+        except OSError as error:
+            self._print_no_more(error)
+
+    def _print_no_more(self, error: OSError) -> None:
+        """Goes on where the output is a file on a full disk. Python would try again what it could not write."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        kept = f" Lines of tasks are in {self._log_dir}." if self._logs else ""
+        with contextlib.suppress(OSError):  # the same file, perhaps
+            print(
+                f"tensorfleet: cannot write the output: {error.strerror}. The run goes on without it.{kept}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _clear(self) -> None:
         if self._status:
@@ -96,34 +140,46 @@ class Progress:
     def __init__(self, start: float, statuses: dict[str, Path] | None = None) -> None:
         self._start = start
         self._statuses = statuses or {}  # where tasks tell the loss among their summaries
-        self._steps: dict[str, deque[tuple[float, int]]] = {}
-        self._rates: dict[str, float] = {}
+        self._global: deque[tuple[float, int]] = deque(maxlen=_SEEN)
+        self._global_rate: float | None = None
+        self._own: dict[str, deque[tuple[float, int]]] = {}  # each task's own count of steps
 
     def line(self, label: str, text: str, now: float) -> None:
-        """Takes note of the step that a line tells."""
+        """Takes note of the steps that a line tells: the global one, and the task's own where that is another."""
         if rate := _RATE.search(text):
-            self._rates[label] = float(rate[1])
-        elif step := _GLOBAL_STEP.search(text) or _STEP.search(text):
-            self._steps.setdefault(label, deque(maxlen=20)).append((now, int(step[1])))
+            self._global_rate = float(rate[1]) or None
+            return
+        if step := _GLOBAL_STEP.search(text):
+            self._add_global(now, int(step[1]))
+        if own := _STEP.search(_GLOBAL_STEP.sub("", text)):
+            self._own.setdefault(label, deque(maxlen=_SEEN)).append((now, int(own[1])))
+            if not step:
+                self._add_global(now, int(own[1]))
+
+    def _add_global(self, now: float, step: int) -> None:
+        if not self._global or step >= self._global[-1][1]:  # lines of several tasks come out of order
+            self._global.append((now, step))
 
     def text(self, now: float, running: int, total: int) -> str:
-        """The status line."""
+        """The status line: the global step and its rate, the loss, each worker's own steps per second."""
         seconds = int(now - self._start)
-        tellings = [found for path in self._statuses.values() if (found := told(path)) is not None]
+        tellings = {label: told(path) for label, path in self._statuses.items()}
         parts = [f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}", f"{running}/{total} tasks"]
-        steps = [seen[-1][1] for seen in self._steps.values()] + [step for step, _ in tellings]
+        losses = [(t.step, t.loss) for t in tellings.values() if t.step is not None and t.loss is not None]
+        steps = [step for step, _ in losses] + [step for _, step in [*self._global][-1:]]
         if steps:
-            parts.append(f"step {max(steps)}")
-        if tellings:
-            parts.append(f"loss {max(tellings)[1]:.4g}")
-        for label in sorted({*self._steps, *self._rates}):
-            rate = self._rates.get(label, self._rate(label))
-            if rate is not None:
-                parts.append(f"{label} {rate:.3g}/s")
+            rate = self._global_rate or _per_second(self._global)
+            parts.append(f"step {max(steps)}" + (f" ({rate:.3g}/s)" if rate else ""))
+        if losses:
+            parts.append(f"loss {max(losses)[1]:.4g}")
+        rates = {label: _per_second(seen) for label, seen in self._own.items()}
+        rates |= {label: t.rate for label, t in tellings.items() if t.rate is not None}
+        parts += [f"{label} {rate:.3g}/s" for label, rate in sorted(rates.items()) if rate is not None]
         return " " + "  |  ".join(parts) + " "
 
-    def _rate(self, label: str) -> float | None:
-        if label not in self._steps:
-            return None
-        (first, a), (last, b) = self._steps[label][0], self._steps[label][-1]
-        return (b - a) / (last - first) if last > first and b > a else None
+
+def _per_second(seen: deque[tuple[float, int]]) -> float | None:
+    if not seen:
+        return None
+    (first, a), (last, b) = seen[0], seen[-1]
+    return (b - a) / (last - first) if last > first and b > a else None

@@ -20,11 +20,13 @@ _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red")
 class Panes(Output):
     """Like `Output`, in panes that stay where they are. Where there is no terminal, lines one after another."""
 
+    _display: Live | None = None  # before it is there, lines are printed
+
     def __init__(self, labels: list[str], log_dir: Path | None, stream: TextIO | None = None) -> None:
         super().__init__(labels, stream or sys.stdout, log_dir)
         self._labels = labels
         self._text = ""
-        self._display: Live | None = None
+        self._notes: list[str] = []
         if self._live:
             console = Console(file=self._stream)
             self._display = Live(console=console, screen=True, auto_refresh=True, get_renderable=self._layout)
@@ -34,10 +36,20 @@ class Panes(Output):
         """The line above the panes."""
         self._text = text
 
+    def note(self, text: str) -> None:
+        """A line of the launcher's own; there is no pane for it, so it comes after them."""
+        if self._display is None:
+            super().note(text)
+        else:
+            self._notes.append(text)
+
     def close(self) -> None:
         """Leaves the panes; what they showed last stays in the logs."""
         if self._display is not None:
             self._display.stop()
+            self._display = None
+        for text in self._notes:
+            super().note(text)
         super().close()
 
     def _print(self, text: str) -> None:

@@ -48,6 +48,7 @@ TOKEN = "TENSORFLEET_TOKEN"
 PLACED = "TENSORFLEET_PLACED"  # where the tasks of a run on one machine are: cluster/moving.py reads it
 SERVES = "TENSORFLEET_SERVES"  # which parameter server a task is, as the script was told: cluster/moving.py reads it
 MADE = "TENSORFLEET_MADE"  # where a task tells what cluster its script makes: cluster/moving.py reads it
+STAYS = "TENSORFLEET_STAYS"  # a parameter server serves until it is told to end: cluster/farewell.py reads it
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 
@@ -303,7 +304,8 @@ def plan_again(wishes: Wishes, tasks: list[Task], made: dict[str, int], ports: I
     }
     before = {job: sum(task.job == job for task in tasks) for job in cluster}
     told = replace(wishes, counts={job: n for job, n in before.items() if n})
-    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""))
+    evaluators = [Place("") for task in tasks if task.job == "evaluator"]
+    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""), evaluators)
 
 
 def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:

@@ -114,7 +114,9 @@ class Running:
         environment |= {"PYTHONUNBUFFERED": "1", LAUNCHER: "stdin"}
         command = task.host.reached(task.command, environment)
         if shutil.which(command[0]) is None:
-            raise FileNotFoundError(f"There is no {command[0]} on this machine to start {task.label} with.")
+            raise FileNotFoundError(
+                f"There is no {command[0]} on this machine, by which {task.label} is started on {task.host.shown}."
+            )
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

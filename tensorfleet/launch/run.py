@@ -17,7 +17,7 @@ from typing import Any
 
 from tensorfleet.launch.failure import Reason, lost_in, reason_in, report
 from tensorfleet.launch.output import Output, Progress, log_path
-from tensorfleet.launch.plan import MADE, Task
+from tensorfleet.launch.plan import MADE, STAYS, Task
 from tensorfleet.launch.policy import Failure, Policy, Send, Start
 from tensorfleet.launch.process import Guardian, Running
 from tensorfleet.launch.registry import Entry
@@ -56,6 +56,7 @@ class Run:
         made: Path | None = None,  # where a task tells of a cluster that has more tasks than these
     ) -> None:
         self._made = made
+        self._restarts = restarts
         self._statuses: dict[str, Path] = {}
         if log_dir is not None:
             here = [task.label for task in tasks if task.host is None]
@@ -100,8 +101,10 @@ class Run:
             guardian.close()
             self._entry.remove()
             for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
-                path.unlink(missing_ok=True)
-        self._explain()
+                with contextlib.suppress(OSError):  # there is no such folder, or it is not ours
+                    path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the exit code tells it too
+            self._explain()
         return self._policy.exit_code
 
     def _with_status(self, task: Task) -> Task:
@@ -110,6 +113,8 @@ class Run:
         told = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
         if self._made:
             told[MADE] = str(self._made)
+        if task.serves and self._restarts:
+            told[STAYS] = "1"
         return replace(task, environment={**task.environment, **told})
 
     def _print_the_rest(self) -> None:
@@ -160,12 +165,22 @@ class Run:
             self._failed.append(label)
         self._entry.update(label, running.pid, running.task.address, state)
         if self._statuses and self._policy.one_is_left:
-            self._alone.touch()
+            self._tell_the_last()
         return actions
+
+    def _tell_the_last(self) -> None:
+        try:
+            self._alone.touch()
+        except OSError as error:
+            self._output.note(
+                f"cannot write {self._alone}: {error.strerror}. An evaluator will not see the end."
+            )
 
     def _do(self, action: Start | Send, guardian: Guardian) -> None:
         if isinstance(action, Start):
-            self._output.note(f"{action.label} died: starting it again")
+            host = self._tasks[action.label].host
+            where = f" on {host.shown}" if host else ""
+            self._output.note(f"{action.label}{where} died: starting it again")
             self._start(action.label, guardian)
         elif action.label in self._running:
             self._running[action.label].send(action.number)
@@ -197,7 +212,8 @@ class Run:
         failure, reason = self._cause(failure, reason)
         log = log_path(self._log_dir, failure.label) if self._log_dir else None
         others = [label for label in self._failed if label != failure.label]
-        print(report(failure, reason, time.monotonic(), log, others), file=sys.stderr, flush=True)
+        host = self._tasks[failure.label].host
+        print(report(failure, reason, time.monotonic(), log, others, host), file=sys.stderr, flush=True)
 
     def _cause(self, failure: Failure, reason: Reason) -> tuple[Failure, Reason]:
         """A failure, or that of the task whose loss it tells of, where that one's output ends with an error."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.ops.long_waits import Awaited
 from tensorfleet.ops.memory import is_fixed
 from tensorfleet.ops.queue_core import COMPLETE, STUCK, Attempt, Signal
 from tensorfleet.shapes import TensorShape
@@ -53,10 +54,11 @@ class TakeGrad(Attempt):
         return COMPLETE
 
 
-class Accumulator:
+class Accumulator(Awaited):
     """The sum of dense gradients."""
 
     def __init__(self, name: str, shape: TensorShape, reduction: str) -> None:
+        super().__init__()
         self.name = name
         self.shape = shape
         self.reduction = reduction
@@ -78,6 +80,10 @@ class Accumulator:
             # Whoever takes goes on when this thread waits: for a token, say, in the line of those that the update brings.
             self._serve()
         return True
+
+    def fullness(self) -> str:
+        """How many gradients there are, in words."""
+        return f"{self.count} gradients for step {self.step}"
 
     def set_step(self, step: int) -> None:
         """Gradients computed for earlier steps are stale from now on."""

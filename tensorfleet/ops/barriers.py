@@ -45,6 +45,10 @@ class BarrierQueue(PriorityQueue):
         """How many elements lack a component."""
         return len(self._waiting)
 
+    def fullness(self) -> str:
+        """How many elements there are, in words."""
+        return f"{self.size()} complete elements, {self.incomplete} that lack a component"
+
     def insert(self, component: int, keys: np.ndarray, values: np.ndarray) -> None:
         """Adds one component to the elements named by `keys`; all or none."""
         if not 0 <= component < self._components:

@@ -27,6 +27,10 @@ class Mutex(Queue):
         super().__init__(name, 1, [], [])
         self.push(self.element([]))
 
+    def fullness(self) -> str:
+        """Whether it is held, in words."""
+        return "free" if self.size() else "another step holds it"
+
 
 class Held:
     """A lock that a step holds until it gives it back, fails, or forgets it."""

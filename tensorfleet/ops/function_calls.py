@@ -24,6 +24,7 @@ from tensorfleet.graph.meta_graph import export_meta_graph, import_meta_graph_de
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.topology import in_order
 from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.shapes import TensorShape
 
@@ -86,10 +87,11 @@ def call_body(xp: Any, body: FunctionGraph, args: Sequence[Any], check: Any) -> 
 
 
 def kernels_of(body: FunctionGraph) -> list[Kernel]:
-    """The kernels of a body in order, which is that of making; arguments have none."""
+    """The kernels of a body in order; arguments have none."""
     found = body.__dict__.get("_kernels")
     if found is None:
-        ops = _own_ops(body)
+        own = set(_own_ops(body))
+        ops = in_order({op: {t._op for t in op._inputs} & own for op in own}, lambda op: op._id)
         for inner in ops:
             if not _runs_alone(inner):
                 raise ValueError(

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tensorfleet.platform.exit_threads import beside
+
 _MOMENT = 0.1  # seconds in which an interrupted function usually ends
 
 
@@ -63,7 +65,7 @@ class Background:
         self.done = threading.Event()
         self._call = Call(function, args)
         self._outcome: tuple[Any, BaseException | None] = None, None
-        threading.Thread(target=self._attempt, name=f"tensorfleet-{name}", daemon=True).start()
+        beside(self._attempt, (), f"tensorfleet-{name}")
 
     def _attempt(self) -> None:
         try:

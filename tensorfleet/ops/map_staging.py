@@ -14,6 +14,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, name_scope
 from tensorfleet.ops.common import SCALAR
+from tensorfleet.ops.long_waits import Awaited
 from tensorfleet.ops.queue_ops import complete, shared
 from tensorfleet.ops.staging import StagingArea
 from tensorfleet.shapes import TensorShape
@@ -88,10 +89,11 @@ class _Peek(_Attempt):
         return True
 
 
-class MapStage:
+class MapStage(Awaited):
     """What an area holds: the values of keys that are complete, and of those that are not."""
 
     def __init__(self, name: str, attrs: dict[str, Any], ordered: bool) -> None:
+        super().__init__()
         self.name = name
         self.capacity = attrs["capacity"]
         self.limit = attrs["memory_limit"]
@@ -102,6 +104,11 @@ class MapStage:
         self.parts: dict[Any, dict[int, Any]] = {}
         self._lock = threading.Lock()
         self._waiting: list[_Attempt] = []
+
+    def fullness(self) -> str:
+        """How many elements there are, of how many, in words."""
+        count = f"{len(self.whole)} of {self.capacity}" if self.capacity else str(len(self.whole))
+        return f"{count} elements, {len(self.parts)} that lack a value"
 
     def has_room(self, values: list) -> bool:
         """Whether values fit in memory now; raises when they never will."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dtypes import DType
+from tensorfleet.ops.long_waits import Awaited
 from tensorfleet.shapes import TensorShape
 
 Element = tuple[Sequence[np.ndarray], int]
@@ -185,7 +186,7 @@ class Close(Attempt):
         return COMPLETE
 
 
-class Queue:
+class Queue(Awaited):
     """First in, first out."""
 
     kind = "FIFOQueue"
@@ -195,6 +196,7 @@ class Queue:
     def __init__(
         self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
     ) -> None:
+        super().__init__()
         self.name = name
         self.capacity = capacity if capacity >= 0 else _UNLIMITED
         self.types = list(types)
@@ -219,6 +221,12 @@ class Queue:
     def size(self) -> int:
         """How many elements there are."""
         return len(self.elements)
+
+    def fullness(self) -> str:
+        """How many elements there are, of how many, in words."""
+        count = str(self.size()) if self.capacity >= _UNLIMITED else f"{self.size()} of {self.capacity}"
+        kept = f", of which {self.min_after} stay" if self.min_after else ""
+        return f"{count} elements{kept}"
 
     def room(self, element: Element) -> int:
         """How many elements can be added now, of which `element` is the first."""

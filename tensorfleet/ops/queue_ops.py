@@ -12,6 +12,7 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, static_value, vector_of
+from tensorfleet.ops.long_waits import Awaited, LongWait, maker_of
 from tensorfleet.ops.queue_core import Attempt, Close, Put, Queue, Take, private_name
 from tensorfleet.ops.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
 from tensorfleet.ops.queue_roster import Roster
@@ -22,11 +23,18 @@ from tensorfleet.shapes import TensorShape
 
 def shared(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], Any]) -> Any:
     """The resource of an operation: its own, or the one that others with the same `shared_name` use."""
+
+    def made(name: str) -> Any:
+        resource = make(name)
+        if isinstance(resource, Awaited):
+            resource.maker = maker_of(ctx)
+        return resource
+
     if shared_name:
         name = shared_name.decode()
-        return ctx.resources.get(container.decode(), kind, name, lambda: make(name))
+        return ctx.resources.get(container.decode(), kind, name, lambda: made(name))
     op_name = ctx.op.name
-    return ctx.private.get(container.decode(), kind, op_name, lambda: make(private_name(op_name)))
+    return ctx.private.get(container.decode(), kind, op_name, lambda: made(private_name(op_name)))
 
 
 def _make(ctx: Any, container: bytes, shared_name: bytes, make: Callable[[str], Queue]) -> Queue:
@@ -85,8 +93,9 @@ def _shapes(queue: Queue) -> str:
 
 _ATTRS = "component_types: list(type) >= 1; shapes: list(shape) = []; capacity: int = -1; "
 _PLACE = "container: string = ''; shared_name: string = ''"
-# On a queue of tokens for replicas that train together: how many they are.
+# On a queue of tokens for replicas that train together: how many they are, and how many gradients make an update.
 REPLICAS = "_replicas"
+AGGREGATE = "_replicas_to_aggregate"
 # On what puts in their first tokens when a chief begins, and their last when it ends.
 FIRST_AND_LAST = "_first_and_last"
 
@@ -107,8 +116,9 @@ def _fifo(
     replicas = ctx.op._attrs.get(REPLICAS)
     if replicas is not None:
         if queue.roster is None:
-            queue.roster = Roster(queue, int(replicas))
+            queue.roster = Roster(queue)
         queue.roster.replicas = int(replicas)
+        queue.roster.aggregate = int(ctx.op._attrs.get(AGGREGATE, replicas))
     return queue
 
 
@@ -169,7 +179,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
         attempt.answer = lambda: asker.answer_with(queue, attempt)
     if not queue.submit(attempt):
         try:
-            ctx.step.wait(attempt.event, what)
+            ctx.step.wait(attempt.event, what, LongWait(queue, attempt.verb, what))
         except BaseException as e:
             if queue.withdraw(attempt):
                 if isinstance(e, errors.CancelledError):
@@ -211,9 +221,12 @@ def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> 
 def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
     rows = queue.rows(components)
-    if queue.roster is not None and FIRST_AND_LAST in ctx.op._attrs:
+    marked = FIRST_AND_LAST in ctx.op._attrs
+    if queue.roster is not None and marked:
         queue.roster.begins_or_ends(ctx.private)
     if rows:
+        if queue.roster is not None:
+            queue.roster.put(rows, of_update=not marked)
         complete(ctx, queue, Put(rows), f"for room in queue '{queue.name}'")
 
 

@@ -2,8 +2,10 @@
 
 A replica of synchronous training hands in its gradient and then waits for a token. When replicas have gone and all
 that remain wait, no gradient will come any more, and so no token: they would wait for ever. They are given some time
-for the lost ones to be started again, and then an error that says what happened. When it was the chief that ended, and
-in good order, the training is over for all: theirs is the error that ends a loop in good order too.
+for the lost ones to be started again, and then an error that says what happened.
+
+A replica that ended in good order has finished the training. The others get one more token each, so that they can see
+that the last step was reached. If they wait once more, they get the error that ends a loop in good order too.
 """
 
 from __future__ import annotations
@@ -11,14 +13,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.ops.queue_core import Attempt
+from tensorfleet.ops.queue_core import Attempt, Element, Put
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 
 OVER = "Synchronous training is over"  # how the error begins that is none to a program that ends with it
+_RELEASE_SECONDS = 2.0  # for an update under way to put in the tokens itself
 _OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
 
 
@@ -30,32 +34,36 @@ def patience() -> float:
 class Member:
     """One session that takes tokens. Its session's end clears it."""
 
-    def __init__(self, roster: Roster, owner: str) -> None:
+    def __init__(self, roster: Roster, session: Any) -> None:
         self._roster = roster
-        self.owner = owner
+        self._session = session
+        self.owner: str = session.owner
         self.waiting: list[Attempt] = []
 
     def clear(self) -> None:
         """The session has ended."""
-        self._roster.left(self)
+        self._roster.left(self, self._session.finished)
 
 
 class Roster:
     """The sessions that take from one queue, and those that did so and have gone."""
 
-    def __init__(self, queue: Any, replicas: int) -> None:
+    def __init__(self, queue: Any) -> None:
         self._queue = queue
-        self.replicas = replicas
+        self.replicas = self.aggregate = 0  # in all, and of how many gradients an update is made
         self.over = False  # the chief has said that it makes no more updates
         self._chief: Any = lambda: None  # the chief's session, once it has begun
         self._lock = threading.Lock()
         self._members: list[Member] = []
         self._gone: list[str] = []
+        self._finished: set[str] = set()  # of those that have gone: those that ended in good order
+        self._last: Element | None = None  # the token that was put in last, with the step that was reached
+        self._released = False  # tokens were given out that belong to no update, and there was none since
         self._timer: threading.Timer | None = None
 
     def complete(self, ctx: Any, attempt: Attempt, complete: Callable[[], None]) -> None:
         """Brings an attempt of a session to its end, as `complete` does, and notes that the session waits."""
-        member = ctx.private.get("", "replica", self._queue.name, lambda: self._join(ctx.private.owner))
+        member = ctx.private.get("", "replica", self._queue.name, lambda: self._join(ctx.private))
         with self._lock:
             member.waiting.append(attempt)
             self._look()
@@ -68,27 +76,40 @@ class Roster:
 
     def begins_or_ends(self, session: Any) -> None:
         """The chief has put in tokens that belong to no update: its first, or, in the same session, its last."""
-        self.over = self._chief() is session
-        self._chief = weakref.ref(session)
+        with self._lock:
+            self.over = self._chief() is session
+            self._chief = weakref.ref(session)
+            if not self.over:
+                self._finished.clear()  # that was another training
 
-    def _join(self, owner: str) -> Member:
-        member = Member(self, owner)
+    def put(self, tokens: Sequence[Element], of_update: bool) -> None:
+        """Notes what is put in."""
+        with self._lock:
+            self._last = tokens[-1]
+            if of_update:
+                self._released = False
+
+    def _join(self, session: Any) -> Member:
+        member = Member(self, session)
+        owner = member.owner
         with self._lock:
             self._members.append(member)
+            self._finished.discard(owner)
             if owner in self._gone:
                 self._gone.remove(owner)
             elif len(self._members) + len(self._gone) > self.replicas and self._gone:
-                self._gone.pop(0)  # it came back under another name
+                self._finished.discard(self._gone.pop(0))  # it came back under another name
         return member
 
-    def left(self, member: Member) -> None:
+    def left(self, member: Member, finished: bool) -> None:
         """A session has ended, or its process has."""
         with self._lock:
             if member in self._members:
                 self._members.remove(member)
-                self._gone.append(
-                    member.owner
-                )  # the last one too: whoever comes later must not wait for ever
+                # The last one too: whoever comes later must not wait for ever.
+                self._gone.append(member.owner)
+                if finished:
+                    self._finished.add(member.owner)
             self._look()
 
     def stuck(self) -> bool:
@@ -102,20 +123,38 @@ class Roster:
                 self._timer.cancel()
                 self._timer = None
         elif self._timer is None:
-            seconds = min(patience(), _OVER_SECONDS) if self.over else patience()
-            self._timer = threading.Timer(seconds, self.give_up)
+            self._timer = threading.Timer(self._grace(), self.give_up)
             self._timer.name = f"tensorfleet-replicas-of-{self._queue.name}"
             self._timer.daemon = True
-            self._timer.start()
+            if not started(self._timer):
+                self._timer = None  # this process is ending, and its queues with it
+
+    def _grace(self) -> float:
+        """How many seconds to wait before the waiting is ended. The caller holds the lock."""
+        if self._to_release() is not None:
+            return min(patience(), _RELEASE_SECONDS)
+        if self.over or (self._finished and len(self._members) < self.aggregate):
+            return min(patience(), _OVER_SECONDS)
+        return patience()  # who has gone may come back, or an update takes long
+
+    def _to_release(self) -> Element | None:
+        """The token that shows those who wait that the training is finished, if it is and they have not had it."""
+        return self._last if self._finished and not self._released else None
 
     def give_up(self) -> None:
-        """Ends the waiting of all who wait, unless something has changed."""
+        """Ends the waiting of all who wait, unless something has changed: with a token, the first time, or an error."""
         with self._lock:
             self._timer = None
             if not self.stuck():
                 return
             attempts = [a for m in self._members for a in m.waiting]
-            error = self._error()
+            token, error = self._to_release(), self._error()
+            self._released = self._released or token is not None
+        if token is not None:
+            self._queue.submit(Put([token] * len(attempts)))
+            return
+        if isinstance(error, errors.OutOfRangeError):
+            logging.warning(error.message)
         for attempt in attempts:
             if self._queue.withdraw(attempt):
                 attempt.error = error
@@ -124,13 +163,13 @@ class Roster:
     def _error(self) -> errors.OpError:
         gone = ", ".join(sorted(set(self._gone)))
         left = ", ".join(sorted({m.owner for m in self._members}))
-        if self.over:
+        if self.over or self._finished:
+            ended = ", ".join(sorted(self._finished)) or "the chief"
             text = (
-                f"{OVER}: the chief has ended ({gone} of {self.replicas} replicas have), and {left} "
+                f"{OVER}: {ended} ended in good order ({gone} of {self.replicas} replicas have gone), and {left} "
                 "waits for an update that nobody makes. To let all replicas end at the same step, let them stop by the "
                 "global step (StopAtStepHook with last_step), not by num_steps or the end of their own input."
             )
-            logging.info(text)
             return errors.OutOfRangeError(None, None, text)
         return errors.FailedPreconditionError(
             None,
@@ -145,4 +184,5 @@ class Roster:
         """Nobody is watched any more."""
         with self._lock:
             self._members, self._gone = [], []
+            self._finished.clear()
             self._look()

@@ -319,6 +319,7 @@ def find_inert(plan: Plan) -> None:
     for op in plan.ops:
         if (op.spec.pure or op.type in SWITCHES) and not op.spec.checks:
             before = [t._op for t in op._inputs if t not in known] + op._control_inputs
+            before = [plan.inside.get(b, b) for b in before]  # a loop may have effects
             if all(b in inert or b not in inside for b in before):
                 inert.add(op)
 

@@ -26,9 +26,8 @@ def fold(plan: Plan, switches: bool = True) -> Plan:
     inside = set(plan.ops) if plan.inert else set()
     shown = set(plan.fetches) if plan.guards and not plan.nested else set()
     for op in plan.ops:
-        if op._control_inputs and not (
-            plan.inert and all(c in plan.inert or c not in inside for c in op._control_inputs)
-        ):
+        waited = [plan.inside.get(c, c) for c in op._control_inputs]
+        if waited and not (plan.inert and all(c in plan.inert or c not in inside for c in waited)):
             rest.append(op)  # it may stand between two operations that must keep their order
             continue
         values = _value(op, constants, fed) if switches or op.type != "Switch" else None

@@ -68,7 +68,7 @@ def _lay_out(
     hidden = hidden - reads_of(tables, hidden)
     ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
     before = {op: _before(op, plan, known, hidden) for op in ops}
-    _read_after_initializing(ops, before)
+    _read_after_initializing(plan, ops, before)
     kinds = {op: "segment" if op in inside else _kind(op, plan, gathers) for op in ops}
     for op in plan.same:
         if kinds[op] == kinds[plan.same[op]] and kinds[op] in ("host", "varying"):
@@ -93,12 +93,12 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
     inputs: list[Tensor] = list(op._inputs)
     if op.type == "Assert":  # its texts are used only in the message of a failure
         inputs = [t for t in inputs if t not in plan.constants]
-    objects = any(_objects(t) for t in (*inputs, *op._outputs))
+    objects = any(_objects(t, plan) for t in (*inputs, *op._outputs))
     if objects and op in plan.merges:
         return "merge"
     if op.spec.host or objects or (op.spec.in_numpy is not None and op.spec.in_numpy(op)):
         # A read or write of a string variable goes through the variable's store, but never through XLA.
-        return "alone" if not op.spec.host and _touches_variable(op) else "host"
+        return "alone" if not op.spec.host and _touches_variable(op, plan) else "host"
     if op in plan.varying:
         return "alone" if op.spec.updates else "varying"
     return "segment"
@@ -129,23 +129,23 @@ def _wait_for_all(ops: list[Operation], kinds: dict[Operation, str], before: dic
                 kinds[op] = "segment"
 
 
-def _touches_variable(op: Operation) -> bool:
+def _touches_variable(op: Operation, plan: Plan) -> bool:
     return any(
-        (t.dtype._is_ref_dtype or t.dtype.name == "resource") and variable_of(t) is not None
+        (t.dtype._is_ref_dtype or t.dtype.name == "resource") and plan.variable_of(t) is not None
         for t in op._inputs
     )
 
 
-def _objects(tensor: Tensor) -> bool:
+def _objects(tensor: Tensor, plan: Plan) -> bool:
     """Whether a tensor holds Python objects: strings, or resources other than variables."""
     if tensor.dtype.np_dtype.kind != "O":
         return False
-    return tensor.dtype.name != "resource" or variable_of(tensor) is None
+    return tensor.dtype.name != "resource" or plan.variable_of(tensor) is None
 
 
 def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
     """The gathers that fetch rows straight from a variable, and the reads that nothing else needs."""
-    fed, fetched = set(plan.feeds), set(plan.fetches)
+    fetched = set(plan.fetches)
     row_updated = {
         variable_of(op._inputs[op.input_list(u)[0]])
         for op in plan.ops
@@ -160,11 +160,11 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
             continue
         source = op._inputs[0]
         read = None if source.dtype.name == "resource" or source.dtype._is_ref_dtype else source._op
-        if read is not None and (source in fed or read.type not in ("Identity", "ReadVariableOp")):
+        if source in plan.fed or (read is not None and read.type not in ("Identity", "ReadVariableOp")):
             continue
         if (op, 0) in plan.live:
             continue
-        variable = variable_of(source if read is None else read._inputs[0])
+        variable = plan.variable_of(source if read is None else read._inputs[0])
         if variable is None or (read is not None and not _from_variable(read)):
             continue
         size = variable._attrs["shape"].num_elements() or 0
@@ -230,7 +230,9 @@ def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation
     return list(found)
 
 
-def _read_after_initializing(ops: list[Operation], before: dict[Operation, list[Operation]]) -> None:
+def _read_after_initializing(
+    plan: Plan, ops: list[Operation], before: dict[Operation, list[Operation]]
+) -> None:
     """Orders a read after the assignments made before it, where the graph leaves it open.
 
     So one run can initialize variables whose initial values read each other, in the order they were made. What
@@ -238,6 +240,8 @@ def _read_after_initializing(ops: list[Operation], before: dict[Operation, list[
     """
     written: dict[Operation, list[Operation]] = {}
     waiting: set[Operation] = set()
+    # As the list has them, not as they were made: an old assignment may have been given what a newer read gives.
+    place = {op: n for n, op in enumerate(ops)}
     for op in ops:
         if op.spec.blocks or not waiting.isdisjoint(before[op]):
             waiting.add(op)
@@ -251,8 +255,10 @@ def _read_after_initializing(ops: list[Operation], before: dict[Operation, list[
         if op.spec.updates or op in waiting:
             continue
         for t in op._inputs:
-            variable = variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
-            earlier = [w for w in written.get(variable, ()) if w._id < op._id] if variable is not None else []
+            variable = plan.variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
+            earlier = (
+                [w for w in written.get(variable, ()) if place[w] < place[op]] if variable is not None else []
+            )
             before[op] += [w for w in earlier if w not in before[op]]
 
 
@@ -298,7 +304,7 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
             latest = min(latest, levels[user] if same else levels[user] - 1)
         for t in op._inputs:
             if t.dtype._is_ref_dtype or t.dtype.name == "resource":
-                variable = variable_of(t)
+                variable = plan.variable_of(t)
                 if variable in updated:  # a read stays before the update it was made before
                     latest = min(latest, max(updated[variable], levels[op]))
         levels[op] = max(levels[op], latest)
@@ -412,4 +418,4 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)
     for part in parts:
         if part.kind in ("segment", "index", "joined"):
-            part.outputs = [t for op in part.ops for t in op._outputs if t in wanted]
+            part.outputs = [t for op in part.ops for t in op._outputs if t in wanted and t not in plan.fed]

@@ -17,18 +17,17 @@ def order(plan: Plan) -> Plan:
     bits = _updated_variables(plan)
     if not bits:
         return plan
-    fed = set(plan.feeds)
     seen: dict[Operation, int] = {}  # which variables have been updated before the end of an op
     for op in plan.ops:
         before = 0
         for t in op._inputs:
-            if t not in fed:
+            if t not in plan.fed:
                 before |= seen.get(plan.inside.get(t._op, t._op), 0)
         for c in op._control_inputs:
             before |= seen.get(plan.inside.get(c, c), 0)
         if before:
             for i, t in enumerate(op._inputs):
-                variable = None if t in fed else read_of(t._op)
+                variable = None if t in plan.fed else read_of(t._op, plan.fed)
                 if variable is not None and before & bits.get(variable, 0):
                     plan.live[(op, i)] = variable
         seen[op] = before | _own(op, bits)

@@ -8,7 +8,7 @@ needs one message with what it is to be given, and one back with what it made.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from tensorfleet import errors
@@ -76,23 +76,26 @@ def ends(stage: Stage) -> list[Operation]:
     """The operations of a stage that have to be asked for: neither an output nor something inside needs them."""
     needed = {t._op for t in stage.outputs}
     for op in stage.ops:
-        needed.update(t._op for t in op._inputs)
+        needed.update(t._op for t in op._inputs if t not in stage.inputs)
         needed.update(op._control_inputs)
     return [op for op in stage.ops if op not in needed]
 
 
-def elsewhere(
-    ops: Iterable[Operation], is_here: Callable[[Operation], bool] = lambda op: True
-) -> set[Operation]:
-    """What the operations of a stage wait for and other stages do. `is_here` tells of the variables of its task."""
+def elsewhere(ops: Iterable[Operation], given: Container[Tensor]) -> set[Operation]:
+    """What the operations of a stage, which is `given` some values, wait for and other stages do.
+
+    A stage does itself what costs nothing and makes other values it needs: it names a variable, reads it again, has a
+    constant. What these wait for was done before, and must not be done a second time for their sake.
+    """
     inside = set(ops)
-
-    def again(op: Operation) -> bool:
-        return rereads(op) and is_here(op._inputs[0]._op)
-
-    waited = {c for op in inside for c in op._control_inputs}
-    waited |= {c for op in inside for t in op._inputs if again(t._op) for c in t._op._control_inputs}
-    return {c for c in waited if c not in inside and not (standing(c) and is_here(c)) and not again(c)}
+    again: set[Operation] = set()
+    stack = [t for op in inside for t in op._inputs]
+    while stack:
+        t = stack.pop()
+        if t not in given and t._op not in inside and t._op not in again:
+            again.add(t._op)
+            stack.extend(t._op._inputs)
+    return {c for op in (*inside, *again) for c in op._control_inputs} - inside
 
 
 def conditions(plan: Plan, op: Operation) -> list[Tensor]:
@@ -112,6 +115,7 @@ class _Partition:
         self.working = [op for op in plan.ops if not self._implied(op)]
         self.leader = {op: group[0] for group in groups for op in group}
         self.levels: dict[Operation, int] = {}
+        self.held_up = any(op._control_inputs for op in plan.ops if standing(op))
         self.before = {op: self._before(op) for op in self.working}
         self.delayed = self._delayed()
 
@@ -129,10 +133,25 @@ class _Partition:
 
     def _before(self, op: Operation) -> list[Operation]:
         found = dict.fromkeys(t._op for t in op._inputs if t not in self.known)
-        found.update(dict.fromkeys(op._control_inputs))
+        found.update(dict.fromkeys(self._waited_for(op)))
         found.update(dict.fromkeys(p._op for p in conditions(self.plan, op) if p not in self.known))
         makers = dict.fromkeys(self.inside.get(b, b) for b in found)
         return [b for b in makers if b in self.tasks]
+
+    def _waited_for(self, op: Operation) -> list[Operation]:
+        """What must be over before an operation, with what the variables and handles that it names wait for."""
+        if not self.held_up:
+            return op._control_inputs
+        found = dict.fromkeys(op._control_inputs)
+        stack = [b for b in (*(t._op for t in op._inputs), *op._control_inputs) if standing(b)]
+        seen: set[Operation] = set()
+        while stack:
+            b = stack.pop()
+            if b not in seen:
+                seen.add(b)
+                found.update(dict.fromkeys(b._control_inputs))
+                stack.extend(c for c in b._control_inputs if standing(c))
+        return list(found)
 
     def stages(self) -> list[Stage]:
         """Levels first, then stages, then what passes between them."""
@@ -281,7 +300,7 @@ class _Partition:
                     self._take(t, i, stages, home, inputs, after)
                 for p in conditions(self.plan, op):
                     self._take(p, i, stages, home, inputs, after)
-                for c in op._control_inputs:
+                for c in self._waited_for(op):
                     c = self.inside.get(c, c)
                     if home.get(c, i) != i:
                         after[home[c]] = None
@@ -318,6 +337,7 @@ class _Partition:
         ):  # the way to a variable is found again, with the condition it depends on
             for given in op._inputs:
                 self._take(given, i, stages, home, inputs, after)
+            after[home[op]] = None
             return
         inputs[t] = None
         after[home[op]] = None

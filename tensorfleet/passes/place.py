@@ -1,20 +1,20 @@
-"""Give every operation a device: where it ran before, else where it asks to be, else the default."""
+"""Give every operation a device: where it ran before, else where it and its colocation group ask to be, else the default."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation
-from tensorfleet.passes.plan import Plan, variable_of
+from tensorfleet.passes.colocate import Colocation, Group, holds_state, own_request, sources
+from tensorfleet.passes.plan import Plan
 
 # Numeric types a GPU has kernels for; integers and strings stay with the host, as in TensorFlow.
 _GPU_TYPES = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128", "bool"}
-
-# What asks for no device in TensorFlow, whatever is around it: it is built where its handle is.
-_AT_THEIR_HANDLE = ("Iterator", "LookupTable")
+# So many members of a group are listed in an error.
+_MOST_LISTED = 10
 
 
 class Placer:
@@ -25,7 +25,10 @@ class Placer:
         self._specs: list[DeviceSpec] = []
         self.soft = soft
         self.placed: dict[Operation, str] = {}
-        self._sound: set[str] = set()  # what operations ask for that can be had by all
+        self._groups = Colocation(soft)
+        self._unasking: list[Operation] = []  # operations before the first that asks for a device
+        self._asking = False
+        self._sound: set[DeviceSpec] = set()  # what operations ask for that can be had by all
         self.add(devices)
 
     def add(self, devices: Sequence[str]) -> None:
@@ -35,12 +38,16 @@ class Placer:
 
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
-        if len(self.names) == 1 and not any(map(self._asks, (*plan.ops, *plan.folded))):
+        every = (*plan.folded, *plan.ops)
+        if len(self.names) == 1 and not self._asking and not any(map(self._asks, every)):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
             self.placed.update((op, only) for op in plan.ops if op not in plan.loops)
             self.placed.update(dict.fromkeys(plan.folded, only))
             return plan
+        # A loop is where its first node is.
+        nodes = [getattr(op, "start", op) for op in every]
+        self._groups.include([op for op in nodes if op not in self.placed])
         for op in plan.folded:
             self.device_of(op)
         plan.devices = {op: self.device_of(op) for op in plan.ops}
@@ -48,116 +55,165 @@ class Placer:
 
     def device_of(self, op: Operation) -> str:
         """Where an operation runs, decided when first asked."""
-        op = getattr(op, "start", op)  # a loop is where its first node is
+        op = getattr(op, "start", op)
         device = self.placed.get(op)
         if device is None:
-            device = self.placed[op] = self._choose(op)
+            if op not in self._groups:
+                self._groups.include([op])
+            group = self._groups.of(op)
+            if group.device is None:
+                group.device = self._choose(op, group)
+            device = self.placed[op] = group.device
         return device
 
-    def check(self, ops: Iterable[Operation]) -> None:
-        """Refuses operations that ask for a device there is not, whether they are to run or not."""
-        sound = self._sound
-        asking = [op for op in ops if op._device and op._device not in sound and self._leader(op) is None]
-        for op in sorted(asking, key=_is_source):  # of a constant and its user, the user is what was written
-            if op._device not in sound:
-                self._check(op, DeviceSpec.from_string(op._device))
+    def check(self, ops: Sequence[Operation]) -> None:
+        """Refuses operations that ask for a device there is not, whether they are to run or not.
 
-    def _check(self, op: Operation, wanted: DeviceSpec) -> None:
-        if "/device:CPU" in self._match_among(op, wanted):
-            self._sound.add(op._device)
+        Once the graph was edited, or after a refusal, it is called with all of them again.
+        """
+        if not ops:
+            return
+        if not self._asking:
+            if self._unasking and self._unasking[0] is ops[0]:
+                self._unasking.clear()
+            self._unasking += ops
+            if len(self.names) == 1 and not any(op._device for op in ops):
+                return
+            self._asking, ops, self._unasking = True, self._unasking, []
+        if ops[0] in self._groups:
+            self._groups.clear()
+        self._groups.include(ops)
+        asking = [op for op in ops if op._device]
+        for op in sorted(asking, key=_is_source):  # of a constant and its user, the user is what was written
+            asked = self._groups.of(op).asked
+            if asked not in self._sound:
+                self._check(op, asked)
+
+    def _check(self, op: Operation, asked: DeviceSpec) -> None:
+        if "/device:CPU" in self._match_among(op, self._groups.of(op), asked):
+            self._sound.add(asked)
 
     def reason(self, op: Operation, device: str) -> str:
         """Why an operation is where it is, in a few words."""
-        leader = self._leader(op)
-        if leader is not None and leader is not op:
+        group = self._groups.of(op) if op in self._groups else Group(op)
+        leader = self._leader(op, group)
+        if leader is not None:
             return f"stays with {leader.name}"
-        if not asked_by(op):
+        if group.asked == DeviceSpec():
             return "default"
-        wanted = DeviceSpec.from_string(asked_by(op))
-        if agrees(wanted, DeviceSpec.from_string(device)):
-            return f"tf.device({op._device!r})" if op._device else "where it is used first"
+        if agrees(group.asked, DeviceSpec.from_string(device)):
+            return f"tf.device({op._device!r})"
         return f"soft placement: {op._device!r} cannot run it"
+
+    def _leader(self, op: Operation, group: Group) -> Operation | None:
+        """Of the operations that one shares its device with, the one that says most about where that is."""
+        found = sources(op)
+        if found:
+            return next((m for m in group.members if holds_state(m) and m is not op), found[0])
+        names = [g[5:].decode() for g in op._attrs.get("_class", ()) if g.startswith(b"loc:@")]
+        others = [op.graph._by_name[n] for n in names if n in op.graph._by_name and n != op.name]
+        if others:
+            return others[0]
+        if op._device:
+            return None
+        return next((m for m in group.members if m is not op and own_request(m) != DeviceSpec()), None)
 
     def _asks(self, op: Operation) -> bool:
         """Whether it can matter to an operation which device it gets."""
-        return bool(asked_by(op))
+        return bool(op._device)
 
-    def _choose(self, op: Operation) -> str:
-        # A reference edge and a colocation group keep operations with the one they follow.
-        leader = self._leader(op)
-        if leader is not None and leader is not op:
-            return self.device_of(leader)
-        return self._match(op)
+    def _choose(self, op: Operation, group: Group) -> str:
+        held = next((m for m in group.members if holds_state(m) and m in self.placed), None)
+        if held is None:
+            return self._match(op, group)
+        device = self.placed[held]
+        if not self.soft and not agrees(group.asked, DeviceSpec.from_string(device)):
+            raise errors.InvalidArgumentError(
+                None,
+                op,
+                f"Cannot colocate nodes {op.name} and {held.name}: {held.name} is on {device} already, but its group "
+                f"asks for '{group.asked}' now. Build the whole graph before the first run, or change the tf.device.",
+            )
+        return device
 
-    def _leader(self, op: Operation) -> Operation | None:
-        for t in op._inputs:
-            if t.dtype._is_ref_dtype and op.spec.inputs and any(a.is_ref for a in op.spec.inputs):
-                return variable_of(t) or t._op
-            if t.dtype.name == "resource":
-                return variable_of(t) or t._op
-        for group in op._attrs.get("_class", ()):
-            if group.startswith(b"loc:@"):
-                leader = op.graph._by_name.get(group[5:].decode())
-                if leader is not None and leader is not op:
-                    return leader
-        return None
+    def _match(self, op: Operation, group: Group) -> str:
+        return self._match_among(op, group, group.asked)
 
-    def _match(self, op: Operation) -> str:
-        return self._match_among(op, DeviceSpec.from_string(asked_by(op)))
-
-    def _match_among(self, op: Operation, wanted: DeviceSpec) -> str:
-        fits = [n for n, s in zip(self.names, self._specs, strict=True) if agrees(wanted, s)]
-        able = [n for n in fits if self._has_kernel(op, n)]
+    def _match_among(self, op: Operation, group: Group, wanted: DeviceSpec) -> str:
+        fits = self._fitting(wanted)
+        able = [n for n in fits if self._can_run(group, n)]
         if able:
-            return self._prefer(op, wanted, able)
+            return self._prefer(wanted, able)
         if self.soft:
-            relaxed = DeviceSpec(wanted.job, wanted.replica, wanted.task, "CPU")
-            near = [n for n, s in zip(self.names, self._specs, strict=True) if agrees(relaxed, s)]
-            if near:
-                return near[0]
-        raise self._refusal(op, fits)
+            for kind in (wanted.device_type, "CPU"):
+                relaxed = DeviceSpec(wanted.job, wanted.replica, wanted.task, kind)
+                near = [n for n in self._fitting(relaxed) if self._can_run(group, n)]
+                if near:
+                    return self._prefer(relaxed, near)
+        raise self._refusal(op, group, fits)
 
-    def _prefer(self, op: Operation, wanted: DeviceSpec, able: list[str]) -> str:
+    def _fitting(self, wanted: DeviceSpec) -> list[str]:
+        return [n for n, s in zip(self.names, self._specs, strict=True) if agrees(wanted, s)]
+
+    def _prefer(self, wanted: DeviceSpec, able: list[str]) -> str:
         if wanted.device_type is None:
             return next((n for n in able if "/device:GPU" in n), able[0])
         return able[0]
 
-    def _has_kernel(self, op: Operation, device: str) -> bool:
+    def _can_run(self, group: Group, device: str) -> bool:
+        """Whether a device can run what decides about a group: its state, and who asks for a device; else all of it."""
         if "/device:CPU" in device:
             return True
-        if op.spec.host:
-            return False
-        types = [t.dtype.base_dtype for t in (*op._inputs, *op._outputs)]
-        if op.spec.variable:
-            types = [op._attrs["dtype"]]
-            return types[0].name in _GPU_TYPES or types[0].name == "int64"
-        return not any(t.name == "string" for t in types)
+        deciding = [m for m in group.members if holds_state(m) or m._device]
+        return all(_has_gpu_kernel(m) for m in deciding or group.members)
 
-    def _refusal(self, op: Operation, fits: list[str]) -> errors.OpError:
-        available = ", ".join(self.names)
+    def _available(self) -> list[str]:
+        """The devices that an error lists."""
+        return self.names
+
+    def _refusal(self, op: Operation, group: Group, fits: list[str]) -> errors.OpError:
+        begun = f"Cannot assign a device for operation {op.name}: "
+        available = ", ".join(self._available())
         if fits:
+            unable = next((m for m in group.members if not _has_gpu_kernel(m)), op)
             text = (
-                f"Cannot assign a device for operation {op.name}: Could not satisfy explicit device specification "
-                f"'{op._device}' because no supported kernel for {op._device} devices is available: op {op.type} "
-                f"has kernels for CPU only with these types. Available devices: [ {available} ]. Place it on "
-                "/cpu:0, or pass tf.ConfigProto(allow_soft_placement=True)."
+                f"Could not satisfy explicit device specification '{group.asked}' because no supported kernel for "
+                f"{group.asked} devices is available: op {unable.type} has kernels for CPU only with these types. "
+                f"Available devices: [ {available} ]. Place it on /cpu:0"
+            )
+        elif len(group.members) > 1 and own_request(op) != group.asked:
+            text = (
+                f"Could not satisfy explicit device specification '{op._device}' because the node {op.name} was colocated "
+                f"with a group of nodes that required incompatible device '{group.asked}'. All available devices "
+                f"[{available}]. The group: {_listed(group)}. Change the tf.device around one of them"
             )
         else:
             text = (
-                f"Cannot assign a device for operation {op.name}: {op.name} was explicitly assigned to "
-                f"{op._device} but available devices are [ {available} ]. Make sure the device specification "
-                "refers to a valid device. Change the tf.device around this op, or pass "
-                "tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
+                f"{op.name} was explicitly assigned to {op._device} but available devices are [ {available} ]. Make sure "
+                "the device specification refers to a valid device. Change the tf.device around this op"
             )
-        return errors.InvalidArgumentError(None, op, text)
+        return errors.InvalidArgumentError(None, op, begun + text + self._advice(group.asked))
+
+    def _advice(self, asked: DeviceSpec) -> str:
+        """What else may help than another device. Soft placement does not change the job or the task."""
+        if self.soft or not self._fitting(DeviceSpec(asked.job, asked.replica, asked.task)):
+            return "."
+        return ", or pass tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
 
 
-def asked_by(op: Operation) -> str:
-    """The device that an operation asks for. What makes a queue and asks for none goes where its first user asks to be."""
-    if op._device or not op._outputs or op._outputs[0].dtype.name != "resource":
-        return op._device
-    users = (user for t in op._outputs for user in t._consumers if not user.type.startswith(_AT_THEIR_HANDLE))
-    return next((user._device for user in users if user._device), "")
+def _has_gpu_kernel(op: Operation) -> bool:
+    if op.spec.host:
+        return False
+    if op.spec.variable:
+        return op._attrs["dtype"].name in _GPU_TYPES or op._attrs["dtype"].name == "int64"
+    return not any(t.dtype.base_dtype.name == "string" for t in (*op._inputs, *op._outputs))
+
+
+def _listed(group: Group) -> str:
+    members = sorted(group.members, key=lambda m: m._id)
+    shown = [f"{m.name} ({m.type}) {m._device}".rstrip() for m in members[:_MOST_LISTED]]
+    more = len(group.members) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _is_source(op: Operation) -> bool:

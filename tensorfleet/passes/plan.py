@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorfleet import errors
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.topology import in_order
 
 #: conditions, each with the value it must have for an operation to run
 Guard = frozenset[tuple[Tensor, bool]]
@@ -82,6 +82,19 @@ class Plan:
     same: dict[Operation, Operation] = field(default_factory=dict)
     #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
     varying: frozenset[Operation] = frozenset()
+    #: `feeds`, to look one up in
+    fed: frozenset[Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fed = frozenset(self.feeds)
+
+    def variable_of(self, tensor: Tensor) -> Operation | None:
+        """The variable of this task that a reference or a handle leads to, or None.
+
+        A fed reference is a value. It may stand for a variable of another task, which has no store here, or for
+        one whose name a variable of this task has too.
+        """
+        return variable_of(tensor, self.fed)
 
 
 def everything(plan: Plan) -> dict[Operation, str]:
@@ -102,38 +115,15 @@ def ordered(
     The edge that leads back to the start of a loop does not count. `inside` tells which operations stand for
     which others.
     """
-    waiting: dict[Operation, int] = {}
-    after: dict[Operation, list[Operation]] = {}
+    needs: dict[Operation, set[Operation]] = {}
     for op in ops:
         before = {t._op for t in op._inputs if t not in feeds} | set(op._control_inputs)
         if op.type == "Merge":
             before = {b for b in before if b.type != "NextIteration"}
         if inside:
             before = {inside.get(b, b) for b in before}
-        before &= ops
-        waiting[op] = len(before)
-        for b in before:
-            after.setdefault(b, []).append(op)
-    ready = [op._id for op, n in waiting.items() if n == 0]
-    heapq.heapify(ready)
-    by_id = {op._id: op for op in ops}
-    found: list[Operation] = []
-    while ready:
-        op = by_id[heapq.heappop(ready)]
-        found.append(op)
-        for follower in after.get(op, ()):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heapq.heappush(ready, follower._id)
-    if len(found) != len(ops):
-        stuck = sorted(op.name for op, n in waiting.items() if n)[:5]
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Graph is invalid, contains a cycle with {sum(map(bool, waiting.values()))} nodes, including: "
-            f"{', '.join(stuck)}. Remove one of the control dependencies between them.",
-        )
-    return found
+        needs[op] = before & ops
+    return in_order(needs, lambda op: op._id)
 
 
 # What a reference or handle can go through on its way.
@@ -166,24 +156,28 @@ def maker_of(tensor: Tensor) -> Operation:
     return op
 
 
-def variable_of(tensor: Tensor) -> Operation | None:
-    """The variable operation that a reference or a handle leads to, or None."""
-    op = tensor._op
-    while True:
+def variable_of(tensor: Tensor, fed: Container[Tensor] = ()) -> Operation | None:
+    """The variable operation that a reference or a handle leads to, or None; also if a `fed` value is on the way.
+
+    Without `fed` this is about the graph. Whoever then looks into a store of this task uses `Plan.variable_of`.
+    """
+    while tensor not in fed:
+        op = tensor._op
         if op.spec.variable:
             return op
-        if op.spec.updates:
-            op = op._inputs[op.spec.updates[0]]._op
-        elif op.type in _PASSING and op._inputs:
-            op = op._inputs[0]._op
-        else:
+        position = op.spec.updates[0] if op.spec.updates else 0
+        if not (op.spec.updates or op.type in _PASSING) or not op._inputs:
             return None
+        if op.spec.inputs[position].is_ref:
+            fed = ()  # it is on the variable's own task, and takes the reference whatever its value was
+        tensor = op._inputs[position]
+    return None
 
 
-def read_of(op: Operation) -> Operation | None:
+def read_of(op: Operation, fed: Container[Tensor] = ()) -> Operation | None:
     """The variable whose memory an operation's output shares: that of a plain read, also inside a loop."""
-    while op.type == "Enter" and op._attrs["is_constant"]:
+    while op.type == "Enter" and op._attrs["is_constant"] and op._inputs[0] not in fed:
         op = op._inputs[0]._op
     if op.type == "Identity" and op._inputs[0].dtype._is_ref_dtype:
-        return variable_of(op._inputs[0])
+        return variable_of(op._inputs[0], fed)
     return None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tensorfleet.graph.operation import Operation
+from collections.abc import Container
+
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan, ordered
+
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 
 
 def prune(plan: Plan) -> Plan:
@@ -13,10 +17,15 @@ def prune(plan: Plan) -> Plan:
     stack: list[Operation] = [t._op for t in plan.fetches if t not in fed] + list(plan.targets)
     while stack:
         op = stack.pop()
-        if op in needed or op in plan.done:
+        if op in needed:
             continue
         needed.add(op)
         stack.extend(t._op for t in op._inputs if t not in fed)
-        stack.extend(c for c in op._control_inputs if not (c._outputs and fed.issuperset(c._outputs)))
+        stack.extend(c for c in op._control_inputs if c not in plan.done and not _is_given(c, fed))
     plan.ops = ordered(needed, fed)
     return plan
+
+
+def _is_given(op: Operation, fed: Container[Tensor]) -> bool:
+    """Whether to wait for an operation is to wait for what is fed. Any but a placeholder runs, and has its effects."""
+    return op.type in _PLACEHOLDERS and op._outputs[0] in fed

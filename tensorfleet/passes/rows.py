@@ -19,18 +19,18 @@ def owned_tables(
         return {}
     users: dict[Operation, list[Operation]] = {}
     for op in kinds:
-        for variable in _touched(op, hidden):
+        for variable in _touched(op, plan, hidden):
             users.setdefault(variable, []).append(op)
     return {v: ops for v, ops in users.items() if _owns(ops, plan, kinds, known)}
 
 
-def _touched(op: Operation, hidden: set[Operation]) -> set[Operation]:
+def _touched(op: Operation, plan: Plan, hidden: set[Operation]) -> set[Operation]:
     """The variables that an operation reads or updates, itself or through a hidden read."""
     found = set()
     for t in op._inputs:
         source = t._op._inputs[0] if t._op in hidden else t
         if source.dtype._is_ref_dtype or source.dtype.name == "resource":
-            found.add(variable_of(source))
+            found.add(plan.variable_of(source))
     return {v for v in found if v is not None}
 
 

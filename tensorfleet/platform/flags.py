@@ -6,6 +6,7 @@ Loaded when first used.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from tensorfleet.platform import logging
 _OLD_KEYWORDS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 # absl's own, which many scripts define themselves: theirs are the ones that count.
 _TAKEN = {"log_dir", "profile_file"}
+_HELP = {f"-{dash}{name}" for name in ("help", "helpshort", "helpfull") for dash in ("", "-")}
 
 
 class _Flags:
@@ -29,7 +31,7 @@ class _Flags:
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__["_values"]
         if not name.startswith("__") and name in values and not values.is_parsed():
-            values([_completed(argument, values) for argument in sys.argv])
+            _parse_what_is_known(values)
         return getattr(values, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -67,6 +69,29 @@ class _Flags:
         return len(self.__dict__["_values"])
 
 
+def _parse_what_is_known(values: _absl.FlagValues) -> None:
+    """Parses the command line for a program that has not done so.
+
+    Other flags may be for `argparse`, which scripts use beside these: before TensorFlow 1.5 they were ignored.
+    """
+    arguments = [_completed(argument, values) for argument in sys.argv]
+    if not _HELP.isdisjoint(arguments):
+        from absl import app
+
+        app.define_help_flags()
+    rest = values(arguments, known_only=True)[1:]
+    flags = rest[: rest.index("--")] if "--" in rest else rest
+    unknown = dict.fromkeys(f.partition("=")[0] for f in flags if re.match("--?[A-Za-z]", f))
+    if unknown:
+        logging.warning(
+            "Unknown command line flag%s %s: ignored, since no tf.app.flags.DEFINE_... before the first read of FLAGS "
+            "defines %s. Is the name right?",
+            "s" if len(unknown) > 1 else "",
+            ", ".join(unknown),
+            "them" if len(unknown) > 1 else "it",
+        )
+
+
 def _completed(argument: str, values: _absl.FlagValues) -> str:
     """An argument with its flag's whole name: before absl the beginning was enough, if of one flag only."""
     name, equals, value = argument.removeprefix("--").partition("=")
@@ -92,20 +117,39 @@ def _as_scripts_call_it(define: Callable) -> Callable:
             from absl import app  # noqa: F401  defines them now, not after the script has
 
             kwargs.setdefault("allow_override", True)
-        return define(*args, **kwargs)
+        return _keeping_default(define, *args, **kwargs)
 
     return wrapper
 
 
-def _define_integer(name: str, default: Any, help: str, *args: Any, **kwargs: Any) -> Any:
-    """A default such as `1e6`, as scripts from before absl have it, is the whole number it is; `np.inf` stays."""
-    if not isinstance(default, float) or default.is_integer():
-        default = int(default) if isinstance(default, float) else default
-        return _absl.DEFINE_integer(name, default, help, *args, **kwargs)
-    holder = _absl.DEFINE_integer(name, None, help, *args, **kwargs)
+def _keeping_default(define: Callable, name: str, default: Any, *args: Any, **kwargs: Any) -> Any:
+    """Defines a flag. A default of another type stays as it is, as it did before absl, which refuses it."""
+    try:
+        return define(name, default, *args, **kwargs)
+    except (TypeError, ValueError, _absl.IllegalFlagValueError):
+        if default is None or isinstance(default, str):
+            raise  # of text the value is read, then and now
+    holder = define(name, None, *args, **kwargs)
     flag = kwargs.get("flag_values", _absl.FLAGS)[name]
-    flag.default = flag.value = default  # past the parser, which would refuse it
+    flag.default = flag.value = default  # past the parser
+    flag.default_as_str = repr(default)
+    kind = flag.flag_type()
+    logging.warning(
+        "The default of the flag --%s is %r, which is not a %s. It is kept as it is; a value on the command line "
+        "will be a %s.",
+        name,
+        default,
+        kind,
+        kind,
+    )
     return holder
+
+
+def _define_integer(name: str, default: Any, help: str, *args: Any, **kwargs: Any) -> Any:
+    """A default such as `1e6`, as scripts from before absl have it, is the whole number it is."""
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)
+    return _absl.DEFINE_integer(name, default, help, *args, **kwargs)
 
 
 # Help lists flags by the module that defines them, which is never this one.

@@ -1,43 +1,78 @@
-"""What tasks and the launcher of their run tell each other: the newest loss, and that the others have ended."""
+"""What tasks and the launcher of their run tell each other: loss and steps per second, and that the others have ended."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 STATUS = "TENSORFLEET_STATUS"  # the file in which to say so; set by the launcher
 ALONE = "TENSORFLEET_ALONE"  # the file that is there when all workers but one have ended; set by the launcher
 _EVERY = 0.5  # seconds
 _LOOK_EVERY = 0.2
+_UNKNOWN = "-"
 _next = 0.0
+_runs, _runs_before, _since = 0, 0, 0.0
+
+
+class Told(NamedTuple):
+    """The last status of a task: what it does not know is None."""
+
+    step: int | None = None
+    loss: float | None = None
+    rate: float | None = None  # its own steps per second
+
+
+_own = Told()
 
 
 def tell(event: Any) -> None:
     """Writes the step and the first scalar whose tag has "loss" in it, now and then."""
-    global _next
-    path = os.environ.get(STATUS)
-    if not path or time.monotonic() < _next:
+    global _next, _own
+    if STATUS not in os.environ or time.monotonic() < _next:
         return
     for value in event.summary.value:
         if value.HasField("simple_value") and "loss" in value.tag.lower():
             _next = time.monotonic() + _EVERY
-            with contextlib.suppress(OSError):
-                with open(f"{path}.new", "w") as file:
-                    file.write(f"{event.step} {value.simple_value:.6g}")
-                os.replace(f"{path}.new", path)
+            _own = _own._replace(step=event.step, loss=value.simple_value)
+            _write()
             return
 
 
-def told(path: Any) -> tuple[int, float] | None:
-    """The step and the loss that a task has told last."""
+def count_run() -> None:
+    """Counts a step of this task's training, and writes how many it makes in a second, now and then."""
+    global _runs, _runs_before, _since, _own
+    if STATUS not in os.environ:
+        return
+    _runs += 1
+    now = time.monotonic()
+    if not _since:
+        _since, _runs_before = now, _runs
+    elif now - _since >= _EVERY:
+        _own = _own._replace(rate=(_runs - _runs_before) / (now - _since))
+        _since, _runs_before = now, _runs
+        _write()
+
+
+def _write() -> None:
+    path = os.environ[STATUS]
+    fields = [_UNKNOWN if field is None else f"{field:.6g}" for field in _own[1:]]
+    with contextlib.suppress(OSError):
+        with open(f"{path}.new", "w") as file:
+            file.write(" ".join([_UNKNOWN if _own.step is None else str(_own.step), *fields]))
+        os.replace(f"{path}.new", path)
+
+
+def told(path: Any) -> Told:
+    """What a task has told last."""
     try:
         with open(path) as file:
-            step, loss = file.read().split()
-        return int(step), float(loss)
+            fields = [None if field == _UNKNOWN else field for field in file.read().split()]
+        step, loss, rate = [*fields, None][:3]
+        return Told(step and int(step), loss and float(loss), rate and float(rate))  # type: ignore[arg-type]
     except (OSError, ValueError):
-        return None
+        return Told()
 
 
 def is_alone() -> bool:

@@ -5,6 +5,9 @@ a chain of shared values (the gradient of a recurrent network's state is one) th
 its length: programs that take a minute to compile and then mostly repeat themselves. A shared value that
 takes more than a few operations is therefore computed once, behind a barrier.
 
+Worse, the library that XLA hands sums to takes over the matrix products that are summed, too. It computes a product of a
+product again for each block of the sum, which is up to thirty times slower. So a large product has a barrier as well.
+
 And keeping it from copying a variable that it could change where it is: it does so unless all that reads the old value is sure to come
 before the update, which a barrier around the two says.
 """
@@ -22,7 +25,14 @@ _MOST_REPEATED = 8
 # Repeating so few elements costs less than storing them.
 _FEW = 1024
 # Results of these are always stored.
-_STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2"}
+_STORED = {"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"}
+# These are matrix products, or sums of many gathered lines, inside.
+_MADE_OF_PRODUCTS = {"LRN", "ResizeArea", "ScaleAndTranslate", "ScaleAndTranslateGrad"}
+_MADE_OF_PRODUCTS |= {
+    f"Resize{kind}{gradient}" for kind in ("Bilinear", "Bicubic") for gradient in ("", "Grad")
+}
+# So many elements of a product are worth a barrier.
+_LARGE_PRODUCT = 1 << 14
 # These are loops over all that a window sees, and as much work as loops over so many times more elements.
 _WINDOWS = {f"DepthwiseConv2dNative{gradient}" for gradient in ("", "BackpropInput", "BackpropFilter")}
 _QUICK = 8
@@ -78,7 +88,8 @@ class Barriers:
         for i, out in enumerate(step.outs, first):
             if out is None:
                 continue
-            if work > _MOST_REPEATED and self._users[out] > 1 and _elementwise(found[i], args):
+            repeated = work > _MOST_REPEATED and self._users[out] > 1 and _elementwise(found[i], args)
+            if repeated or _is_large_product(step, found[i]):
                 found[i] = self._jax.lax.optimization_barrier(found[i])
             else:
                 self._work[out] = work
@@ -95,6 +106,14 @@ class Barriers:
                     readers.append(result)
                 else:
                     self._read[id(result)] = (result, readers)
+
+
+def _is_large_product(step: Step, result: Any) -> bool:
+    """Whether a traced result is a matrix product that a sum over it must not compute again."""
+    kind = step.kernel.op.type
+    if isinstance(result, _CONCRETE) or result.size < _LARGE_PRODUCT:
+        return False
+    return kind in _STORED or kind in _MADE_OF_PRODUCTS
 
 
 def _elementwise(result: Any, args: list) -> bool:

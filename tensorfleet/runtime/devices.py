@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.side_by_side import core_count, wanted_threads
-from tensorfleet.runtime.leaving import wait_for_others
+from tensorfleet.runtime import gpus
+from tensorfleet.runtime.leaving import starting_xla, wait_for_others
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
@@ -38,7 +39,8 @@ def load_jax() -> tuple[Any, Any]:
     if _loaded is None:
         with _lock:
             if _loaded is None:
-                _loaded = _load()
+                with starting_xla:  # to start it takes a second, in which the process may end
+                    _loaded = _load()
     return _loaded
 
 
@@ -58,18 +60,27 @@ def _load() -> tuple[Any, Any]:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     _keep_compilations(jax)
     _keep_memory()
-    driver = _has_driver()
+    driver = gpus.has_driver()
     if not driver and not getattr(jax.config, "jax_platforms", None):
         jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
+    before_us = _is_started()
+    if not before_us:
+        gpus.starting(jax)
     first = _start(jax)
+    gpus.started(before_us)
     if driver:
         jax.config.update("jax_default_device", first)  # a GPU is used when named
     with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
         from jax._src.lib import xla_client
 
         _collect.append(xla_client._xla.collect_garbage)
+    atexit.unregister(wait_for_others)
     atexit.register(wait_for_others)  # before what JAX itself does then
     return jax, jnp
+
+
+# A process may end before XLA is there, or while a thread starts it.
+atexit.register(wait_for_others)
 
 
 def _quiet() -> None:
@@ -81,9 +92,18 @@ def _quiet() -> None:
         logger.setLevel(logging.WARNING)
 
 
+def _is_started() -> bool:
+    """Whether the user's program has had JAX start its devices before us."""
+    with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
+        from jax._src import xla_bridge
+
+        return xla_bridge.backends_are_initialized()
+    return False
+
+
 def _start(jax: Any) -> Any:
     """Starts XLA and gives the CPU. It reads these variables then and never again."""
-    environment = {"XLA_FLAGS": _flags(os.environ.get("XLA_FLAGS", ""))}
+    environment = {"XLA_FLAGS": _flags(os.environ.get("XLA_FLAGS", "")), **gpus.environment()}
     wanted = wanted_threads()
     if wanted and "NPROC" not in os.environ:
         environment["NPROC"] = str(wanted)
@@ -144,10 +164,6 @@ def on_cpu(device: Any, values: Sequence[Any]) -> Sequence[Any]:
     return found
 
 
-def _has_driver() -> bool:
-    return os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd")
-
-
 def _keep_compilations(jax: Any) -> None:
     """Keeps compiled programs on disk between processes, unless the user has decided otherwise."""
     if jax.config.jax_compilation_cache_dir is not None or os.environ.get("TENSORFLEET_CACHE") == "":
@@ -191,15 +207,10 @@ def _kept_memory() -> int:
 
 def gpu_count() -> int:
     """How many GPUs JAX can use, found without starting JAX where there is no driver."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return 0
-    if not _has_driver():
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or not gpus.has_driver():
         return 0
     jax, _ = load_jax()
-    try:
-        return len(jax.devices("gpu"))
-    except RuntimeError:
-        return 0
+    return len(gpus.cards(jax))
 
 
 def divide_cpu(count: int) -> None:
@@ -208,18 +219,22 @@ def divide_cpu(count: int) -> None:
 
 
 def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica:0/task:0") -> list[str]:
-    """The full names of a session's devices, CPUs first."""
-    cpus = _cpus[0]
-    gpus = gpu_count()
+    """The full names of a session's devices, CPUs first. Counting GPUs starts JAX, with the session's options for them."""
+    counts: dict[str, int] = {} if config is None else dict(config.device_count)
+    wanted = counts.get("GPU", counts.get("gpu"))
+    visible = None
     if config is not None:
-        counts: dict[str, int] = dict(config.device_count)
-        cpus = max(counts.get("CPU", counts.get("cpu", cpus)), 1)
-        gpus = min(gpus, counts.get("GPU", counts.get("gpu", gpus)))
-        visible = config.gpu_options.visible_device_list
-        if visible:
-            gpus = min(gpus, len(visible.split(",")))
+        options = gpus.read_options(config.gpu_options)
+        gpus.choose(options)
+        visible = options.visible
+    found = 0 if wanted == 0 else gpu_count()
+    if visible is not None:
+        found = min(found, len(visible))
+    cpus = max(counts.get("CPU", counts.get("cpu", _cpus[0])), 1)
     names = [f"{prefix}/device:CPU:{i}" for i in range(cpus)]
-    return names + [f"{prefix}/device:GPU:{i}" for i in range(gpus)]
+    return names + [
+        f"{prefix}/device:GPU:{i}" for i in range(found if wanted is None else min(found, wanted))
+    ]
 
 
 _jax_devices: dict[str, Any] = {}
@@ -234,6 +249,6 @@ def jax_device(name: str, others: bool = False) -> Any:
     found = _jax_devices.get(name)
     if found is None:
         jax, _ = load_jax()
-        index = 0 if cpu else int(name.rsplit(":", 1)[1])
-        found = _jax_devices[name] = jax.devices("cpu" if cpu else "gpu")[index]
+        found = jax.devices("cpu")[0] if cpu else gpus.cards(jax)[int(name.rsplit(":", 1)[1])]
+        _jax_devices[name] = found
     return found

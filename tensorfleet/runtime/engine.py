@@ -69,11 +69,11 @@ class Engine:
         self.placer = Placer(names, soft)
         self.pool, self._owns_pool = _pool(config)
         self._placements = PlacementLog(None if prefix else config)  # a task leaves it to its session
-        self._timeout = (config.operation_timeout_in_ms if config is not None else 0) or 0
+        self._task = (prefix or "").replace("/replica:0", "")
+        self._timeout = max(config.operation_timeout_in_ms, 0) if config is not None else 0
         if config is not None and config.intra_op_parallelism_threads:
             use_threads(config.intra_op_parallelism_threads, "asked")
         if config is not None:
-            _gpu_memory(config.gpu_options)
             _warn_of_unused(config)
         self._lock = threading.Lock()
         self._planning = threading.Lock()
@@ -105,10 +105,10 @@ class Engine:
         began: Callable[[StepContext], Any] | None = None,
     ) -> list:
         """Runs one step. `began` is told the step, if it is one that can be cancelled."""
-        timeout = timeout_ms or self._timeout
+        timeout = timeout_ms if timeout_ms > 0 else self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         ctx = StepContext(self.resources, self.streams, deadline, not program.inline)
-        ctx.private = self.private
+        ctx.private, ctx.task = self.private, self._task
         ctx.trace = collector
         if program.inline:
             if self._closed is not None:
@@ -139,13 +139,14 @@ class Engine:
         """Runs a step that its caller will ask for again: here that is one step."""
         self.run(program, ())
 
-    def close(self, reason: errors.OpError) -> None:
-        """Refuses new steps and wakes those that wait."""
+    def close(self, reason: errors.OpError, finished: bool = False) -> None:
+        """Refuses new steps and wakes those that wait; `finished`: the session has done its work."""
         with self._lock:
             self._closed = reason
             running = list(self._running)
         for ctx in running:
             ctx.cancel(reason)
+        self.private.finished = finished
         self.private.clear()  # nobody else can reach what is kept there
         if self._owns_pool:
             self.pool.close()
@@ -185,13 +186,3 @@ def _warn_of_unused(config: Any) -> None:
         if field.name not in _UNDERSTOOD and field.name not in _warned:
             _warned.add(field.name)
             warnings.warn(f"tf.ConfigProto.{field.name} has no effect in TensorFleet.", stacklevel=5)
-
-
-def _gpu_memory(options: Any) -> None:
-    """Passes the GPU memory wishes on to XLA, which reads them when it starts."""
-    if options.per_process_gpu_memory_fraction:
-        os.environ.setdefault(
-            "XLA_PYTHON_CLIENT_MEM_FRACTION", f"{options.per_process_gpu_memory_fraction:.3f}"
-        )
-    if options.allow_growth:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -15,7 +15,7 @@ from tensorfleet.ops.tensor_list_store import TensorList
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.refusals import refused
 from tensorfleet.runtime.resources import release
-from tensorfleet.runtime.segment import uninitialized
+from tensorfleet.runtime.segment import reference_inputs, uninitialized
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.program import Slots
@@ -73,22 +73,22 @@ class _Item:
         self.kernel = Kernel(self.op, self.packed)
         # A reference to a variable is no value; another is a handle, as a resource is.
         self.outs = [
-            None if t.dtype._is_ref_dtype and variable_of(t) is not None else slots.of(t)
+            None if t.dtype._is_ref_dtype and plan.variable_of(t) is not None else slots.made_by(t)
             for t in self.op._outputs
         ]
         self._kept = [o for o in self.outs if o is not None]
-        refs = {
-            i for p, a in enumerate(self.op.spec.inputs) if a.is_ref for i in range(*self.op.input_list(p))
-        }
+        refs = reference_inputs(self.op)
         self.args: list[Any] = []
         for i, t in enumerate(self.op._inputs):
-            variable = variable_of(t) if t.dtype._is_ref_dtype or t.dtype.name == "resource" else None
+            takes = i in refs  # the variable itself, which then is one of this task
+            looks = t.dtype._is_ref_dtype or t.dtype.name == "resource"
+            variable = (variable_of(t) if takes else plan.variable_of(t)) if looks else None
             if (self.op, i) in plan.live:
                 live = plan.live[(self.op, i)]
                 self.args.append(_Read(resources.variable(live), live))
-            elif variable is not None and t not in plan.feeds:
+            elif variable is not None:
                 store = resources.variable(variable)
-                by_value = i not in refs and t.dtype._is_ref_dtype
+                by_value = not takes and t.dtype._is_ref_dtype
                 self.args.append(_Read(store, variable) if by_value else store)
             else:
                 self.args.append(slots.of(t))
@@ -257,7 +257,7 @@ class SameItem:
         self.device = part.device
         first = plan.same[self.op]
         self._pairs = [
-            (slots.of(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
+            (slots.made_by(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
         ]
 
     def run(self, ctx: StepContext, values: list) -> None:
@@ -342,7 +342,7 @@ class GatherItem:
         self.variable = variable
         self.store = resources.variable(variable)
         self.indices = slots.of(self.op._inputs[1])
-        self.out = slots.of(self.op._outputs[0])
+        self.out = slots.made_by(self.op._outputs[0])
 
     def run(self, ctx: StepContext, values: list) -> None:
         """Fetches the rows."""

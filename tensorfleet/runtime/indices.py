@@ -32,7 +32,7 @@ class IndexItem:
         given = dict.fromkeys(t for op in part.ops for t in op._inputs if t not in made)
         self.given = [slots.of(t) for t in given]
         self.steps = [
-            (op, _call(op, plan), [slots.of(t) for t in op._inputs], slots.of(op._outputs[0]))
+            (op, _call(op, plan), [slots.of(t) for t in op._inputs], slots.made_by(op._outputs[0]))
             for op in part.ops
         ]
 

@@ -10,10 +10,12 @@ import threading
 import time
 
 _PATIENCE = 5.0  # seconds
+_START_PATIENCE = 60.0  # XLA takes seconds to start where many processes do, and is ended by nothing else
 _MOMENT = 0.03  # in which a thread that has come out lets go of what XLA made, or one that has begun gets in
 _ENDS_WITHIN = 600.0
 _inside: list[int] = []  # the threads, each as often as it has come in
 _seen: set[int] = set()  # all that ever were
+_starting: list[int] = []  # the thread that starts XLA
 _last: list[int] = []  # the one that ends the process
 
 
@@ -32,6 +34,21 @@ class _Within:
 within_xla = _Within()
 
 
+class _Starting(_Within):
+    """Around the start of XLA."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        _starting.append(threading.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        _starting.clear()
+        super().__exit__()
+
+
+starting_xla = _Starting()
+
+
 def stay_outside() -> None:
     """Where a thread that holds nothing begins something: it goes no further when the process is about to end."""
     if _last and threading.get_ident() not in _last:
@@ -42,9 +59,12 @@ def wait_for_others() -> None:
     """Waits until no other thread is inside: for the end of the process."""
     own = threading.get_ident()
     _last.append(own)
-    limit = time.monotonic() + _PATIENCE
+    began = time.monotonic()
+    limit = began + _PATIENCE
     while True:
         while any(thread != own for thread in _inside) and time.monotonic() < limit:
+            if _starting and _starting != [own]:
+                limit = min(time.monotonic() + _PATIENCE, began + _START_PATIENCE)
             time.sleep(0.001)
         if any(thread.ident in _seen and thread.ident != own for thread in threading.enumerate()):
             time.sleep(_MOMENT)
@@ -54,6 +74,7 @@ def wait_for_others() -> None:
 
 def _forked() -> None:
     _inside.clear()
+    _starting.clear()
     _seen.clear()
 
 

@@ -37,7 +37,7 @@ class LoopItem:
         self.blocks = any(item.blocks for item in (*self.cond.items, *self.body.items))
         self.initial = [slots.of(t) for t in loop.initial]
         self.fixed = [slots.of(t) for t, _ in loop.fixed]
-        self.results = [(i, slots.of(t)) for i, t in loop.results]
+        self.results = [(i, slots.made_by(t)) for i, t in loop.results]
         self.count = len(loop.initial)
         self.traced: Any = TracedLoop(loop, part.device, resources) if traceable(loop) else None
         items = (*self.cond.items, *self.body.items)
@@ -149,7 +149,7 @@ class MergeItem:
         self.name = self.op.name
         self.device = part.device
         self.ins = [slots.of(t) for t in self.op._inputs]
-        self.out, self.place = (slots.of(t) for t in self.op._outputs)
+        self.out, self.place = (slots.made_by(t) for t in self.op._outputs)
         self.choices = [[(slots.of(p), v) for p, v in choice] for choice in plan.merges[self.op]]
 
     def run(self, ctx: StepContext, values: list) -> None:

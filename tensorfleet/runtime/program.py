@@ -20,7 +20,7 @@ from tensorfleet.runtime.indices import IndexItem
 from tensorfleet.runtime.joined import JoinedItem
 from tensorfleet.runtime.loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
-from tensorfleet.runtime.segment import uninitialized
+from tensorfleet.runtime.segment import stand_in, uninitialized
 from tensorfleet.runtime.segment_item import SegmentItem
 from tensorfleet.runtime.step import StepContext
 from tensorfleet.runtime.threads import Pool
@@ -62,8 +62,13 @@ def _takes(item: Any) -> bool:
 class Slots:
     """Numbers the values that pass between the parts of one program."""
 
-    def __init__(self) -> None:
+    def __init__(self, fed: frozenset[Tensor] = frozenset()) -> None:
         self._of: dict[Tensor, int] = {}
+        self._fed = fed
+
+    def made_by(self, tensor: Tensor) -> int:
+        """The slot that the operation of a tensor writes to: of a fed one not its own, which has what was fed."""
+        return self.of(stand_in(tensor) if tensor in self._fed else tensor)
 
     def of(self, tensor: Tensor) -> int:
         """The slot of a tensor."""
@@ -83,7 +88,7 @@ class Program:
     """What one combination of fetches and feeds runs, ready to go."""
 
     def __init__(self, plan: Plan, resources: ResourceManager) -> None:
-        slots = Slots()
+        slots = Slots(plan.fed)
         self.plan = plan
         self._resources = resources
         self._watch = Watch()
@@ -186,10 +191,8 @@ class Program:
         )
 
     def _fetch(self, tensor: Tensor, plan: Plan, slots: Slots, resources: ResourceManager) -> int | _Fetched:
-        from tensorfleet.passes.plan import variable_of
-
-        if tensor.dtype._is_ref_dtype and tensor not in plan.feeds:
-            variable = variable_of(tensor)
+        if tensor.dtype._is_ref_dtype:
+            variable = plan.variable_of(tensor)
             if variable is not None:
                 # Fetching a reference gives what the variable holds when the step is over.
                 return _Fetched(resources.variable(variable), variable)

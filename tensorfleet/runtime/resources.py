@@ -183,6 +183,7 @@ class ResourceManager:
 
     def __init__(self, owner: str = "") -> None:
         self.owner = owner  # the task (or else the process) whose session it belongs to
+        self.finished = False  # that session was closed in good order
         self._lock = threading.Lock()
         self._containers: dict[str, dict[tuple[str, str], Any]] = {}
         self.epoch = 0  # how often resources were dropped: what was looked up before may be gone

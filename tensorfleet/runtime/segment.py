@@ -17,7 +17,6 @@ from tensorfleet import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.rows import FUSED
-from tensorfleet.passes.control import is_variable
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.control import guard, run_guarded
 from tensorfleet.runtime.refusals import refused
@@ -70,10 +69,28 @@ class Step:
         return self.plain
 
 
-def _hands_on(op: Operation) -> bool:
+def _hands_on(op: Operation, plan: Plan) -> bool:
     """Whether an operation only passes on what stands for a variable."""
-    passes = op.type in _PASSES or (op.type == "Identity" and op._inputs[0].dtype.name == "resource")
-    return passes and is_variable(op._inputs[0])
+    if op.type not in _PASSES and op.type != "Identity":
+        return False
+    kind = op._inputs[0].dtype
+    if kind.name != "resource" and (op.type == "Identity" or not kind._is_ref_dtype):
+        return False
+    return plan.variable_of(op._inputs[0]) is not None
+
+
+def stand_in(tensor: Tensor) -> Tensor:
+    """What an operation computes, though something else is fed in its place."""
+    made = Tensor(tensor._op, tensor._value_index, tensor._dtype)
+    made._shape = tensor._shape
+    return made
+
+
+def reference_inputs(op: Operation) -> set[int]:
+    """The inputs of which an operation takes the variable itself, wherever the reference came from."""
+    if not any(a.is_ref for a in op.spec.inputs):
+        return set()
+    return {i for p, a in enumerate(op.spec.inputs) if a.is_ref for i in range(*op.input_list(p))}
 
 
 def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
@@ -135,7 +152,7 @@ class Segment:
         self.ops = ops = list(part.ops)
         self.outputs = list(part.outputs)
         self._live = plan.live
-        self._fed = fed = set(plan.feeds)
+        self._fed = fed = plan.fed
         self._constants = constants = plan.constants
         self.inputs: list[Tensor] = []
         self.variables: list[Operation] = []
@@ -155,7 +172,7 @@ class Segment:
         for op in ops:
             if op in part.products:
                 self._add_products(op, part.products[op], made, constants)
-            elif not (op.spec.variable or op.type in _NOTHING or op in part.hidden or _hands_on(op)):
+            elif not (op.spec.variable or op.type in _NOTHING or op in part.hidden or _hands_on(op, plan)):
                 self._add(op, made, constants)
         self.guarded = bool(plan.guards or plan.merges) and guard(self, plan, made)
         self.input_slots = [self._slots[t] for t in self.inputs]
@@ -175,9 +192,10 @@ class Segment:
     def _add(self, op: Operation, made: set[Tensor], constants: dict[Tensor, Any]) -> None:
         spec = op.spec
         updated = [t for u in spec.updates for t in op._inputs[slice(*op.input_list(u))]]
+        taken = reference_inputs(op)
         args = []
         for i, t in enumerate(op._inputs):
-            live = self._live.get((op, i))
+            live = variable_of(t) if i in taken else self._live.get((op, i))
             code = self._code(t, made, constants) if live is None else ~self._index_of(live)
             writes_only = spec.overwrites and any(i == op.input_list(u)[0] for u in spec.updates)
             if code < 0 and not writes_only and ~code not in self._written and ~code not in self.reads:
@@ -185,7 +203,8 @@ class Segment:
             args.append(code)
         updates = [self._variable(t) for t in updated]
         self._written.update(updates)
-        outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in op._outputs]
+        results = [stand_in(t) if t in self._fed else t for t in op._outputs]
+        outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in results]
         if updates:
             outs = [o for o in outs if o is not None]
         step = Step(op, args, outs, updates)
@@ -237,7 +256,10 @@ class Segment:
     def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
         if tensor not in self._fed and (
             (tensor.dtype._is_ref_dtype and tensor.op.type != "RefSelect")
-            or (tensor.dtype.name == "resource" and (tensor not in made or variable_of(tensor) is not None))
+            or (
+                tensor.dtype.name == "resource"
+                and (tensor not in made or variable_of(tensor, self._fed) is not None)
+            )
         ):
             return ~self._variable(tensor)
         if tensor not in self._slots and tensor not in made:

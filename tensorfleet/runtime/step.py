@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.ops.interrupting import Call, Interrupted
+from tensorfleet.ops.long_waits import LongWait
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 
 
@@ -23,6 +24,7 @@ class StepContext:
         "reason",
         "resources",
         "streams",
+        "task",
         "trace",
     )
 
@@ -31,6 +33,7 @@ class StepContext:
     ) -> None:
         self.resources = resources
         self.private = resources  # where operations keep what only their own session may see
+        self.task = ""  # where the step runs, when it is part of a cluster
         self.streams = streams
         self.deadline = deadline
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
@@ -54,28 +57,45 @@ class StepContext:
             for event in waiting:
                 event.set()
 
-    def wait(self, event: Any, what: str) -> None:
+    def wait(self, event: Any, what: str, long: LongWait | None = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes.
 
-        Whoever waits looks at its own state after any of these: an event may be set in the same moment.
+        Whoever waits looks at its own state after any of these: an event may be set in the same moment. With `long`
+        it is told when that takes long.
         """
         assert self._lock is not None
         with self._lock:
             self._waiting.add(event)
         try:
-            left = None if self.deadline is None else self.deadline - time.monotonic()
-            if self.reason is None and not event.wait(left):
+            if self.reason is None and not self._comes(event, long):
+                state = "" if long is None else long.state()
                 raise errors.DeadlineExceededError(
                     None,
                     None,
-                    f"Timed out waiting for notification: waited {what}. Raise timeout_in_ms of tf.RunOptions (or "
-                    "operation_timeout_in_ms of tf.ConfigProto), or see why nobody answers.",
+                    f"Timed out waiting for notification: waited {what}{self._where()}{state}. Raise timeout_in_ms of "
+                    "tf.RunOptions (or operation_timeout_in_ms of tf.ConfigProto), or see why nobody answers.",
                 )
             if self.reason is not None:
                 raise self.reason
         finally:
             with self._lock:
                 self._waiting.discard(event)
+
+    def _comes(self, event: Any, long: LongWait | None) -> bool:
+        """Whether an event is set before the deadline."""
+        began = now = time.monotonic()
+        while True:
+            left = None if self.deadline is None else self.deadline - now
+            pause = 0.0 if long is None else long.due() - (now - began)
+            if long is None or (left is not None and left <= pause):
+                return bool(event.wait(left))
+            if event.wait(pause):
+                return True
+            now = time.monotonic()
+            long.tell(now - began, self._where())
+
+    def _where(self) -> str:
+        return f" of {self.task}" if self.task else ""
 
     def hold(self, held: Any) -> None:
         """Has `held.set()` called when the step ends, unless it is let go before."""

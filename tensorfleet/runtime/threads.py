@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tensorfleet import errors
+from tensorfleet.platform.exit_threads import beside
 
 
 class Pool:
@@ -72,12 +73,14 @@ class Pool:
 
     def _start(self, item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:
         if item.blocks:
-            name = f"tensorfleet-{item.name}"
-            threading.Thread(
-                target=_attempt, args=(item, i, ctx, values, done), name=name, daemon=True
-            ).start()
-        else:
+            beside(_attempt, (item, i, ctx, values, done), f"tensorfleet-{item.name}")
+            return
+        try:
             self._workers().submit(_attempt, item, i, ctx, values, done)
+        except RuntimeError:  # in an atexit function: pools have ended before those are called
+            if threading.main_thread().is_alive():
+                raise
+            _attempt(item, i, ctx, values, done)
 
 
 def _attempt(item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from tensorfleet import errors
+from tensorfleet.platform.exit_threads import started
 
 # Seconds between two looks: an item that takes longer no longer holds up the next.
 _GRACE = 0.01
@@ -29,8 +30,10 @@ class _Watcher:
             self._watched.add(turns)
             self._fresh = True
             if not self._there:
-                self._there = True
-                threading.Thread(target=self._watch, name="tensorfleet-turns", daemon=True).start()
+                # At the end of the program there may be none: then each step runs in its caller's thread alone.
+                self._there = started(
+                    threading.Thread(target=self._watch, name="tensorfleet-turns", daemon=True)
+                )
 
     def remove(self, turns: Turns) -> None:
         with self._lock:
@@ -88,7 +91,7 @@ class Turns:
             held_up = self._moves == self._seen and self._ready and self._failure is None
             self._seen = self._moves
         if held_up:
-            threading.Thread(target=self._drive, name="tensorfleet-turn", daemon=True).start()
+            started(threading.Thread(target=self._drive, name="tensorfleet-turn", daemon=True))
 
     def _drive(self) -> None:
         """Runs what is ready, one after the other, until nothing is."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tensorfleet.api import export, publish
+from tensorfleet.runtime import gpus
 from tensorfleet.runtime.devices import divide_cpu, gpu_count, local_device_names
 
 
@@ -81,8 +82,16 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     """The CPUs and GPUs of this machine, of one type when asked for one."""
     found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type != "CPU":
-        found += [PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(gpu_count())]
+        found += [PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(_physical_gpus())]
     return [d for d in found if device_type in (None, d.device_type)]
+
+
+def _physical_gpus() -> int:
+    """How many GPUs there are, found without starting JAX where that is possible: options come before that."""
+    if not gpus.has_driver():
+        return 0
+    count = gpus.card_count()
+    return gpu_count() if count is None else count
 
 
 @export("config.experimental.list_logical_devices")
@@ -112,6 +121,11 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         if device not in known:
             raise ValueError(f"Unrecognized device: {device!r}")
     others = [d for d in get_visible_devices() if device_type is not None and d.device_type != device_type]
+    cards = tuple(int(d.name.rsplit(":", 1)[1]) for d in wanted if d.device_type == "GPU")
+    if cards:
+        if gpus.is_started():
+            raise RuntimeError("Visible devices cannot be modified after being initialized")
+        gpus.choose(gpus.Options(visible=cards))
     _settings.visible = [*others, *wanted]
 
 
@@ -133,7 +147,11 @@ def set_memory_growth(device: Any, enable: bool) -> None:
     _check_known(device)
     if device.device_type != "GPU":
         raise ValueError("Cannot set memory growth on non-GPU devices")
+    if gpus.is_started():
+        raise RuntimeError("Physical devices cannot be modified after being initialized")
     _settings.memory_growth[device] = enable
+    if enable:
+        gpus.choose(gpus.Options(growth=True))  # JAX has one setting for all of them
 
 
 @export("config.experimental.get_virtual_device_configuration")

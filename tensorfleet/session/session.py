@@ -239,7 +239,7 @@ class BaseSession:
         """Ends the session: blocked runs wake with CancelledError, state held only here is freed."""
         if not self._closed:
             self._closed = True
-            self._engine.close(errors.CancelledError(None, None, CLOSED))
+            self._engine.close(errors.CancelledError(None, None, CLOSED), finished=_ends_well())
             self._prepared.clear()
 
     def _check_open(self) -> None:
@@ -254,6 +254,14 @@ class BaseSession:
         # At the very end of the process there is nothing left to free, nor what freeing it would take.
         if getattr(self, "_engine", None) is not None and not self._closed and not sys.is_finalizing():
             self.close()
+
+
+def _ends_well() -> bool:
+    """Whether a session that is closed now has done its work. One closed while an error passes has not."""
+    error = sys.exc_info()[1]
+    if isinstance(error, SystemExit):
+        return not error.code
+    return error is None or isinstance(error, (errors.OutOfRangeError, StopIteration))
 
 
 def _check_message(given: Any, name: str, argument: str) -> None:

@@ -15,6 +15,7 @@ from tensorfleet import errors
 from tensorfleet.api import export
 from tensorfleet.io.records import framed, tf_record_iterator
 from tensorfleet.platform import logging
+from tensorfleet.platform.exit_threads import started
 from tensorfleet.platform.gfile import _errors_about as errors_about
 from tensorfleet.platform.gfile import isdir, local_path, makedirs
 
@@ -106,6 +107,7 @@ class _Queue:
         self._wanted = 0  # how many somebody waits for to be flushed
         self._closing = False
         self._error: Exception | None = None
+        self.full: errors.OpError | None = None  # why the last events are not in the file: there was no room
         self._thread: threading.Thread | None = None
 
     def put(self, event: bytes) -> None:
@@ -147,7 +149,18 @@ class _Queue:
     def _run(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="EventLoggerThread", daemon=True)
-            self._thread.start()
+            if not started(self._thread):
+                self._thread = None
+                self._write_here()
+
+    def _write_here(self) -> None:
+        """Writes in the caller's thread, at the end of the program. The caller holds the lock."""
+        events = list(self._waiting)
+        self._waiting.clear()
+        error = self._write(events, flush=True, close=False)
+        self._error = self._error or error
+        self._written += len(events)
+        self._flushed = self._written
 
     def _raise_error(self) -> None:
         error, self._error = self._error, None
@@ -185,6 +198,7 @@ class _Queue:
                 self._file.write(events)
             if flush:
                 self._file.flush()
+                self.full = None if self._file.name else self.full
             if close:
                 self._file.close()
         except errors.ResourceExhaustedError as e:
@@ -195,7 +209,13 @@ class _Queue:
 
     def _no_room(self, error: errors.OpError, count: int) -> None:
         """Training goes on when a disk is full. Later events go to a new file: this one may end in the middle of one."""
-        logging.error("%d events could not be written: %s. Make room on the disk.", count, error.message)
+        if self.full is None:  # once for as long as it lasts
+            logging.error(
+                "%d events could not be written: %s. Training goes on without them. Make room on the disk.",
+                count,
+                error.message,
+            )
+        self.full = error
         with contextlib.suppress(errors.OpError):
             self._file.close()
 
@@ -225,6 +245,11 @@ class EventFileWriter:
     def reopen(self) -> None:
         """Makes a closed writer usable again, with a new file."""
         self._closed = False
+
+    @property
+    def lost(self) -> errors.OpError | None:
+        """Why the last events that were flushed are not in the file: the disk was full. None where they are."""
+        return self._queue.full
 
     def add_event(self, event: Any) -> None:
         """Adds an `Event`. It may be changed afterwards."""

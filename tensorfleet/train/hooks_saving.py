@@ -39,12 +39,22 @@ class CheckpointSaverListener:
         """Called when training ends, after the last checkpoint."""
 
 
-def saved_or_told(saver: Any, session: Any, path: str, step: Any) -> bool:
-    """Saves a checkpoint. On a full disk the one before is left as it was, and that is logged: training goes on."""
+def saved_or_told(saver: Any, session: Any, path: str, step: Any, last: bool = False) -> bool:
+    """Saves a checkpoint. On a full disk the one before is left as it was, and that is logged: training goes on.
+
+    The `last` one is an error: a program that ends well has saved what it trained.
+    """
     try:
         saver.save(session, path, global_step=step)
     except errors.ResourceExhaustedError as e:
         kept = latest_checkpoint(os.path.dirname(path))
+        if last:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"Could not save the last checkpoint, of step {step}: {e.message}. The one before it is "
+                f"{kept or 'none'}. Make room on the disk, and train again from there.",
+            ) from None
         logging.error(
             "Could not save a checkpoint: %s. Training goes on without it; the last checkpoint is %s. Make room on "
             "the disk.",
@@ -79,6 +89,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = listeners or []
         self._steps_per_run = 1
+        self._unsaved_step: int | None = None  # for which the disk was full
+        self._is_last = False
         self._summary_writer: Any = None
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
@@ -122,7 +134,8 @@ class CheckpointSaverHook(SessionRunHook):
     def end(self, session: Any) -> None:
         """Saves the last state, unless that was done."""
         step = session.run(self._args.fetches)
-        if step != self._timer.last_triggered_step():
+        if step != self._timer.last_triggered_step() or step == self._unsaved_step:
+            self._is_last = True
             self._save(session, step)
         for listener in self._listeners:
             listener.end(session, step)
@@ -136,8 +149,10 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver = self._get_saver()
         assert saver is not None
-        if not saved_or_told(saver, session, self._save_path, step):
+        if not saved_or_told(saver, session, self._save_path, step, self._is_last):
+            self._unsaved_step = step
             return False
+        self._unsaved_step = None
         self._summary_writer.add_session_log(
             SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path), step
         )
@@ -296,6 +311,11 @@ class SummarySaverHook(SessionRunHook):
         """Sees that everything reaches the file."""
         if self._summary_writer:
             self._summary_writer.flush()
+            lost = getattr(getattr(self._summary_writer, "event_writer", None), "lost", None)
+            if lost is not None:
+                raise errors.ResourceExhaustedError(
+                    None, None, f"Could not write the last summaries: {lost.message}. Make room on the disk."
+                )
 
     def _note_start(self, step: int) -> None:
         from tensorfleet.protos import SessionLog

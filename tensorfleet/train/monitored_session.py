@@ -196,12 +196,22 @@ class _MonitoredSession:
         self._close_internal(exception_type)
         return exception_type is None
 
+    def _end_hooks(self, session: Any) -> None:
+        """Ends all hooks. One that finds no room on its disk does not keep the next from saving on another."""
+        full: errors.ResourceExhaustedError | None = None
+        for hook in self._hooks:
+            try:
+                hook.end(session)
+            except errors.ResourceExhaustedError as e:
+                full = full or e
+        if full is not None:
+            raise full
+
     def _close_internal(self, exception_type: Any = None) -> None:
         creator = self._coordinated_creator
         try:
             if not exception_type:
-                for hook in self._hooks:
-                    hook.end(creator.tf_sess)
+                self._end_hooks(creator.tf_sess)
         finally:
             try:
                 if self._sess is None:

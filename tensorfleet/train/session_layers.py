@@ -14,6 +14,7 @@ from typing import Any
 from tensorfleet import errors
 from tensorfleet.api import export, publish
 from tensorfleet.platform import logging
+from tensorfleet.platform.status import count_run
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.patience import Patience
 from tensorfleet.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
@@ -248,6 +249,7 @@ class _HookedSession(_WrappedSession):
 
             run_metadata = RunMetadata()
         results = self._sess.run(asked, feed_dict=feeds, options=options, run_metadata=run_metadata)
+        count_run()
         if options is None or run_metadata is None:
             options, run_metadata = _none_given(options, run_metadata)
         for hook in self._hooks:

@@ -15,6 +15,7 @@ from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.platform import logging
 from tensorfleet.session.session import Session
 from tensorfleet.train.checkpoint_state import get_checkpoint_state
+from tensorfleet.train.live_state import LiveState
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5
 
@@ -49,6 +50,8 @@ class SessionManager:
         self._recovery_wait_secs = recovery_wait_secs
         self._local_init_run_options = local_init_run_options
         self._target: str | None = None
+        of_globals = ready_op if ready_for_local_init_op is None else ready_for_local_init_op
+        self._live = LiveState(self._graph, of_globals)
 
     def prepare_session(
         self,
@@ -63,7 +66,11 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Session:
-        """A session restored from the latest checkpoint, or else initialized by `init_op` and `init_fn(sess)`."""
+        """A session restored from the latest checkpoint, or else initialized by `init_op` and `init_fn(sess)`.
+
+        Servers keep the variables that they have when all have a value and their global step is not behind the
+        checkpoint's; also without a checkpoint, when an earlier session of this manager has made them ready.
+        """
         sess, restored = self._restore_checkpoint(
             master,
             saver,
@@ -73,7 +80,7 @@ class SessionManager:
             max_wait_secs,
             config,
         )
-        if not restored:
+        if not restored and not self._live.survives(sess):
             if init_op is None and not init_fn and self._local_init_op is None:
                 raise RuntimeError(
                     "Model is not initialized and no init_op or init_fn or local_init_op was given"
@@ -91,6 +98,7 @@ class SessionManager:
         done, missing = self._model_ready(sess)
         if not done:
             raise RuntimeError(f"Init operations did not make model ready.  {given}, error: {missing}")
+        self._live.note(sess)
         return sess
 
     def recover_session(
@@ -191,7 +199,8 @@ class SessionManager:
         if not saver or not (checkpoint_dir or checkpoint_filename_with_path):
             return sess, False
         if checkpoint_filename_with_path:
-            saver.restore(sess, checkpoint_filename_with_path)
+            if not self._live.replaces_file(sess, checkpoint_filename_with_path):
+                saver.restore(sess, checkpoint_filename_with_path)
             return sess, True
         wait = _Wait(max_wait_secs)
         state = get_checkpoint_state(checkpoint_dir)
@@ -201,7 +210,8 @@ class SessionManager:
             if wait.silent_for(self._recovery_wait_secs):
                 logging.info("Waiting for checkpoint to be available.")
             state = get_checkpoint_state(checkpoint_dir)
-        saver.restore(sess, state.model_checkpoint_path)
+        if not self._live.replaces(sess, state.model_checkpoint_path):
+            saver.restore(sess, state.model_checkpoint_path)
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return sess, True
 

@@ -29,7 +29,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.accumulators import OVER_ALL, ConditionalAccumulator, SparseConditionalAccumulator
 from tensorfleet.ops.basic import group, no_op
-from tensorfleet.ops.queue_ops import FIRST_AND_LAST, REPLICAS
+from tensorfleet.ops.queue_ops import AGGREGATE, FIRST_AND_LAST, REPLICAS
 from tensorfleet.ops.queues import FIFOQueue
 from tensorfleet.platform import logging
 from tensorfleet.train.coordinator import Coordinator
@@ -180,7 +180,9 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner = self._updates([sync])
 
     def _updates(self, enqueue_ops: Sequence[Operation]) -> _Updates:
-        self._sync_token_queue.queue_ref.op._set_attr(REPLICAS, self._total_num_replicas)
+        queue = self._sync_token_queue.queue_ref.op
+        queue._set_attr(REPLICAS, self._total_num_replicas)
+        queue._set_attr(AGGREGATE, self._replicas_to_aggregate)
         return _Updates(self._sync_token_queue, enqueue_ops)
 
     def _set_steps(self) -> list[Operation]:
@@ -209,13 +211,22 @@ class SyncReplicasOptimizer(Optimizer):
             raise ValueError(
                 f"Too few tokens to finish the first step: {num_tokens} (given) vs {needed} (needed)"
             )
-        if num_tokens <= 0:
+        if num_tokens > 0:
+            put = self._tokens_of_no_update(num_tokens, "")
+            self.get_chief_queue_runner().farewell = [put] * -(-self._total_num_replicas // num_tokens)
+            return put
+        scope = f"{self._name}_no_init_tokens"  # of their own: names of later operations stay TensorFlow's
+        begin, end = (self._tokens_of_no_update(n, scope) for n in (0, self._total_num_replicas))
+        self.get_chief_queue_runner().farewell = [end]
+        with control_dependencies([begin]):
             return no_op(name="no_init_tokens")
-        with device(self._global_step.device), name_scope(""):
-            tokens = apply("Fill", [num_tokens], self._global_step, name="Fill")
+
+    def _tokens_of_no_update(self, count: int, scope: str) -> Operation:
+        """Puts in tokens where a training begins or ends, and so tells the queue that it does."""
+        with device(self._global_step.device), name_scope(scope):
+            tokens = apply("Fill", [count], self._global_step, name="Fill")
             put = self._sync_token_queue.enqueue_many((tokens,))
         put._set_attr(FIRST_AND_LAST, True)
-        self.get_chief_queue_runner().farewell = [put] * -(-self._total_num_replicas // num_tokens)
         return put
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:

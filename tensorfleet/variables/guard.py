@@ -62,7 +62,9 @@ class _Copies:
         name = f"{op.name}_{self._scope}"
         if name.rstrip("/") in self._graph._by_name:
             name = name.rstrip("/")
-        return self._graph.add_op(spec, inputs, dict(op._attrs), types, name)
+        # The copy works on values, so it need not be with the variable that the original stays with.
+        attrs = {key: value for key, value in op._attrs.items() if key != "_class"}
+        return self._graph.add_op(spec, inputs, attrs, types, name)
 
     def _initialized(self, op: Operation) -> Operation:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):

@@ -1,6 +1,7 @@
 """AutoGraph: the same Python with tensors as with numbers."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -240,6 +241,19 @@ def test_what_a_graph_cannot_have_is_told(tmp_path, body, kind, phrase):
     exec(compile(path.read_text(), str(path), "exec"), names)
     with pytest.raises(kind, match=phrase):
         tf.autograph.to_graph(names["f"])(tf.constant(1))
+
+
+def test_old_spellings_in_a_source_are_not_warned_of_again(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "def f(x):\n if x > 0:\n  return tf.strings.regex_replace('a1', '\\d', 'x')\n return 'y'\n"
+    )
+    names = {"tf": tf, "__name__": "program"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(path.read_text(), str(path), "exec")
+    exec(code, names)
+    assert run(tf.autograph.to_graph(names["f"])(tf.constant(1))) == b"ax"
 
 
 def test_what_is_not_to_be_converted_is_not():

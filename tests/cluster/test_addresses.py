@@ -127,7 +127,7 @@ def test_a_port_in_use_is_named_with_the_process_that_has_it():
 def test_an_address_that_others_cannot_use_is_warned_of(monkeypatch):
     said = []
     monkeypatch.setattr(logging, "warning", lambda text, *args: said.append(text % args))
-    monkeypatch.setenv("TENSORFLEET_TOKEN", "a secret")
+    monkeypatch.setenv("TENSORFLEET_TOKEN", "a secret that is long enough")
     for server in (
         tf.train.Server({"worker": ["0.0.0.0:0", "localhost:1"]}, "worker", 0, start=False),
         tf.train.Server({"worker": ["0.0.0.0:0"]}, start=False),

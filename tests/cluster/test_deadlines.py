@@ -134,3 +134,11 @@ def test_ctrl_c_ends_the_wait_for_a_task(tmp_path, answers):
         time.sleep(0.3)
         client.send_signal(signal.SIGINT)
         assert client.wait(SECONDS) == 7
+
+
+def test_a_negative_timeout_means_none(cluster, queue):
+    _, take, put, _ = queue
+    config = tf.ConfigProto(operation_timeout_in_ms=-5)
+    with tf.Session(cluster.target("worker", 0), config=config) as sess:
+        sess.run(put, options=tf.RunOptions(timeout_in_ms=-5))
+        assert sess.run(take, options=tf.RunOptions(timeout_in_ms=-5)) == 7

@@ -102,3 +102,48 @@ def test_replicas_of_a_cluster_of_workers_alone_are_in_step(workers):
             sess.run(train)
     with tf.Session(workers[2].target) as sess:
         assert sess.run(w) >= 1.0 and sess.run(step) >= 1
+
+
+CLUSTER = ["/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
+
+
+@pytest.mark.parametrize("device", ["/job:ps/task:5", "/job:nobody", "/job:worker/task:1/gpu:3", "/gpu:1"])
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_device_that_is_absent_is_refused_with_all_devices_of_the_cluster(servers, device, soft):
+    with tf.device(device):
+        odd = tf.add(1.0, 2.0)
+    config = tf.ConfigProto(allow_soft_placement=soft)
+    with tf.Session(servers[1].target, config=config) as sess:
+        if soft and "gpu" in device:
+            assert sess.run(odd) == 3.0
+            return
+        with pytest.raises(tf.errors.InvalidArgumentError) as e:
+            sess.run(odd)
+    listed = ", ".join(f"{task}/device:CPU:0" for task in CLUSTER)
+    assert f"available devices are [ {listed} ]" in str(e.value)
+    assert ("allow_soft_placement" in str(e.value)) == ("gpu" in device)
+
+
+def test_a_task_that_is_not_up_is_listed_with_the_device_that_every_task_has(serve):
+    spec = free_addresses(ps=1, worker=2)
+    server = serve(spec, "worker", 0)
+    with tf.device("/job:nobody"):
+        odd = tf.add(1.0, 2.0)
+    with tf.Session(server.target) as sess, pytest.raises(tf.errors.InvalidArgumentError) as e:
+        sess.run(odd)
+    assert ", ".join(f"{task}/device:CPU:0" for task in CLUSTER) in str(e.value)
+
+
+def test_a_group_on_a_cluster_asks_for_what_its_members_ask_for_together(servers):
+    with tf.device("/job:worker"):
+        a = tf.placeholder_with_default(1.0, [], name="a")
+    with tf.colocate_with(a):
+        b, c = (tf.identity(tf.random_uniform([]), name=name) for name in "bc")
+    b.op._set_device("/task:1")
+    c.op._set_device("/job:ps")
+    with tf.Session(servers[1].target, config=tf.ConfigProto(allow_soft_placement=True)) as sess:
+        sess.run([a, b, c])
+        placed = {
+            op: sess._engine.placer.device_of(op).rpartition("/device:")[0] for op in (a.op, b.op, c.op)
+        }
+    assert list(placed.values()) == [CLUSTER[2], CLUSTER[2], CLUSTER[0]]

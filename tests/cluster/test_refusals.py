@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, tls, token, wire
+from tensorfleet.cluster import connection, greeting, tls, token, wire
 from tensorfleet.cluster.token import proof
 from tensorfleet.launch.certificates import make_certificates, sign
 
@@ -94,11 +94,14 @@ def ends(sock):
 def answered(sock):
     """Opens as a client does: the two nonces and the server's proof."""
     mine = bytes(range(32))
-    sock.sendall(connection.PREFACE + mine)
-    heard = b""
-    while len(heard) < 64:
-        heard += sock.recv(64 - len(heard))
-    return mine, heard[:32], heard[32:]
+    sock.sendall(greeting.PREFACE + mine)
+    heard, size = b"", greeting.OPENING + greeting.PROOF
+    while len(heard) < size:
+        more = sock.recv(size - len(heard))
+        if not more:
+            raise ConnectionError("closed")
+        heard += more
+    return mine, heard[-64:-32], heard[-32:]
 
 
 # What somebody without the token may try in its place: the bytes for the proof.
@@ -203,11 +206,11 @@ def test_tls_at_one_end_only_is_an_error(serve, monkeypatch, certificates):
     tf.fleet.secure(token=SECRET, tls=certificates / "good")
     secured = serve()
     tf.fleet.secure(token=SECRET)
-    with pytest.raises(ConnectionError):
+    with pytest.raises(tf.errors.UnauthenticatedError, match="speaks TLS, and this process does not"):
         connection.connect(f"localhost:{secured}", SECRET, {"client": "test"}, SECONDS)
     plain_one = serve()
     tf.fleet.secure(token=SECRET, tls=certificates / "good")
-    with pytest.raises((OSError, tf.errors.UnauthenticatedError)):
+    with pytest.raises(tf.errors.UnauthenticatedError, match="does not speak TLS, and this process does"):
         connection.connect(f"localhost:{plain_one}", SECRET, {"client": "test"}, SECONDS)
 
 

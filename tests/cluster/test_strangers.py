@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import connection, wire
+from tensorfleet.cluster import connection, greeting, wire
 from tensorfleet.cluster.token import token
 from tensorfleet.testing.cluster import ProcessCluster
 
@@ -66,7 +66,7 @@ def ends(sock):
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         bytes(1000),
         random.Random(1).randbytes(1000),
-        connection.PREFACE[:-1] + b"x" * 60,
+        greeting.PREFACE[:-1] + b"x" * 60,
     ],
 )
 def test_a_stranger_is_shown_out(server, said):
@@ -78,7 +78,7 @@ def test_a_stranger_is_shown_out(server, said):
 def test_a_wrong_proof_is_refused_before_anything_is_read(server):
     for kind in wire.KINDS:
         sock = stranger(server)
-        sock.sendall(connection.PREFACE + bytes(connection.NONCE))
+        sock.sendall(greeting.PREFACE + bytes(greeting.NONCE))
         assert len(sock.recv(64)) > 0
         frame = struct.pack("<4sBxHIIIQ", b"TFLT", kind, 0, 0, 0, 0, 0)
         sock.sendall(bytes(32) + frame)
@@ -89,7 +89,7 @@ def test_crowds_that_say_nothing_do_not_keep_others_out(server):
     crowd = [stranger(server) for _ in range(400)]
     half = [stranger(server) for _ in range(50)]
     for sock in half:
-        sock.sendall(connection.PREFACE[:5])
+        sock.sendall(greeting.PREFACE[:5])
     channel, _ = talk(server)
     channel.send_json(wire.PING)
     assert channel.receive().kind == wire.OK
@@ -200,7 +200,7 @@ def test_a_sender_of_one_byte_a_second_is_shown_out_and_nobody_waits_for_it(serv
     monkeypatch.setattr(connection, "HANDSHAKE_SECONDS", 3.0)
     slow = stranger(server)
     never = threading.Event()
-    for byte in connection.PREFACE:
+    for byte in greeting.PREFACE:
         channel, _ = talk(server)  # all the while
         channel.close()
         try:

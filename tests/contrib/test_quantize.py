@@ -94,3 +94,21 @@ def test_bits_and_scopes_are_chosen():
         assert len(np.unique(session.run(y))) <= 8
         low, high = session.run(["a/d/weights_quant/min:0", "a/d/weights_quant/max:0"])
         assert low == -high
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+def test_a_graph_rewritten_with_its_defaults_is_trained(session, delay):
+    tf.set_random_seed(1)
+    x = tf.constant(X)
+    y = tf.contrib.layers.conv2d(x, 4, 3, normalizer_fn=tf.contrib.layers.batch_norm)
+    y = tf.layers.dense(tf.layers.flatten(y), 1)
+    loss = tf.reduce_mean(tf.square(y - tf.reduce_mean(x, [1, 2, 3], keepdims=False)[:, None] - 1.0))
+    Q.create_training_graph(**({"quant_delay": delay} if delay else {}))
+    slopes = tf.gradients(loss, tf.trainable_variables())
+    assert all(g is not None for g in slopes)
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        optimizer = tf.train.GradientDescentOptimizer(0.003)
+        train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+    session.run(tf.global_variables_initializer())
+    losses = [session.run([train, loss])[1] for _ in range(60)]
+    assert min(losses[-5:]) < losses[0] / 4

@@ -77,7 +77,7 @@ def test_variants_are_datasets_again():
 
 def test_rows_of_a_database(tmp_path):
     path = str(tmp_path / "people.db")
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("create table people (name text, age int)")
         connection.executemany("insert into people values (?, ?)", [("a", 1), ("b", 2)])
     query = "select name, age from people order by age"

@@ -2,9 +2,11 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import tensorfleet as tf
 from tensorfleet.launch.failure import Reason, reason_in, report
+from tensorfleet.launch.hosts import Host
 from tensorfleet.launch.output import Output, Progress
 from tensorfleet.launch.policy import Failure
 from tensorfleet.platform import status
@@ -48,12 +50,37 @@ def test_progress_is_read_from_what_tasks_print():
     progress = Progress(0.0)
     progress.line("worker/0", "1447.3: Worker 0: training step 10 done (global step: 20)", 1.0)
     progress.line("worker/0", "1448.3: Worker 0: training step 60 done (global step: 120)", 3.0)
-    progress.line("worker/1", "INFO:tensorflow:global_step/sec: 31.5", 3.0)
     progress.line("worker/1", "nothing here", 3.0)
-    progress.line("worker/2", "INFO:tensorflow:global_step/sec: 0", 3.0)
     text = progress.text(65.0, 3, 4)
-    for part in ("0:01:05", "3/4 tasks", "step 120", "worker/0 50/s", "worker/1 31.5/s"):
+    for part in ("0:01:05", "3/4 tasks", "step 120 (50/s)", "worker/0 25/s"):
         assert part in text
+    progress.line("worker/1", "INFO:tensorflow:global_step/sec: 31.5", 3.0)
+    assert "step 120 (31.5/s)" in progress.text(65.0, 3, 4)
+    progress.line("worker/1", "INFO:tensorflow:global_step/sec: 0", 3.0)
+    assert "step 120 (50/s)" in progress.text(65.0, 3, 4)
+
+
+def test_each_worker_has_its_own_rate():
+    progress = Progress(0.0)
+    for now in range(3):
+        progress.line("worker/0", f"step {10 * now} (global step {12 * now + 1})", float(now))
+        progress.line("worker/1", f"step {2 * now} (global step {12 * now + 2})", float(now))
+    assert "step 26 (12.5/s)  |  worker/0 10/s  |  worker/1 2/s" in progress.text(3.0, 3, 3)
+
+
+def test_a_worker_tells_its_own_rate_also_where_only_the_chief_prints(tmp_path, monkeypatch):
+    path = tmp_path / "worker-1.status"
+    monkeypatch.setenv(status.STATUS, str(path))
+    monkeypatch.setattr(status, "_since", 0.0)
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        with tf.train.MonitoredSession() as session:
+            for now in (100.0, 100.2, 104.0):
+                with monkeypatch.context() as moment:
+                    moment.setattr(status, "time", SimpleNamespace(monotonic=lambda now=now: now))
+                    session.run(step)
+    progress = Progress(0.0, {"worker/1": path})
+    assert "worker/1 0.5/s" in progress.text(1.0, 2, 2)
 
 
 TRACE = """step 3
@@ -91,7 +118,8 @@ def test_a_traceback_may_begin_behind_what_was_printed():
 
 
 def test_without_a_traceback_the_last_line_is_the_reason():
-    assert reason_in(["a", "usage: no such flag", ""], "train.py") == Reason("usage: no such flag")
+    found = reason_in(["a", "usage: no such flag", ""], "train.py")
+    assert found == Reason("usage: no such flag", is_last_line=True)
     assert reason_in([], "train.py") == Reason()
 
 
@@ -117,6 +145,28 @@ def test_the_block_names_signals():
         report(Failure("ps/0", -9, 1.0), Reason(), 1.5, None, [])
         == "FAILED: ps/0 was killed by SIGKILL, just now"
     )
+
+
+def test_a_last_line_is_not_taken_for_the_reason():
+    block = report(Failure("worker/0", -9, 1.0), reason_in(["step 3"], "train.py"), 1.5, None, [])
+    assert block.splitlines() == [
+        "FAILED: worker/0 was killed by SIGKILL, just now",
+        "  Last line of its log: step 3",
+    ]
+
+
+def test_the_block_names_the_host_and_how_to_try_it():
+    host = Host("beta", "10.0.0.2", user="me", port=2200)
+    reason = reason_in(["Host key verification failed."], "train.py")
+    block = report(Failure("worker/0", 255, 1.0), reason, 1.5, None, [], host)
+    assert block.splitlines() == [
+        "FAILED: worker/0 on beta (10.0.0.2) exited with code 255, just now",
+        "  ssh could not reach me@10.0.0.2, or lost the connection. Does this work?",
+        "  ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 -p 2200 "
+        "-- me@10.0.0.2 true",
+        "  Last line of its log: Host key verification failed.",
+    ]
+    assert "ssh" not in report(Failure("worker/0", 1, 1.0), reason, 1.5, None, [], host)
 
 
 def test_the_status_has_the_loss_among_the_summaries_of_tasks(tmp_path, monkeypatch):

@@ -30,3 +30,19 @@ def test_without_a_terminal_lines_come_one_after_another(tmp_path):
     panes.line("ps/0", "listening")
     panes.close()
     assert stream.getvalue() == "[ps/0]     listening\n"
+
+
+def test_panes_say_when_there_are_no_logs(tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    stream = io.StringIO()
+    Panes(["ps/0", "worker/0"], tmp_path / "runs", stream).close()
+    assert f"cannot write the log {tmp_path / 'runs'}: File exists." in stream.getvalue()
+
+
+def test_what_the_launcher_says_comes_after_the_panes(tmp_path):
+    stream = Terminal()
+    panes = Panes(["ps/0", "worker/0"], tmp_path, stream)
+    panes.note("worker/0 died: starting it again")
+    assert "worker/0 died" not in stream.getvalue()
+    panes.close()
+    assert "tensorfleet: worker/0 died: starting it again" in stream.getvalue()

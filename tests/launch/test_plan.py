@@ -16,6 +16,7 @@ from tensorfleet.launch.plan import (
     jobs_asked_for,
     jobs_of,
     plan,
+    plan_again,
     plan_alone,
     servers_of,
 )
@@ -102,6 +103,12 @@ def test_an_evaluator_is_no_part_of_the_cluster(script):
     config = json.loads(task.environment["TF_CONFIG"])
     assert config["task"] == {"type": "evaluator", "index": 0}
     assert set(config["cluster"]) == {"chief", "ps", "worker"}
+
+
+def test_an_evaluator_stays_when_the_cluster_is_planned_again(script):
+    tasks = plan(Wishes(script), CLUSTER, "t", [Place("")])
+    again = plan_again(Wishes(script), tasks, {"ps": 1, "worker": 3}, iter(range(1, 9)))
+    assert [task.label for task in again] == ["ps/0", "worker/0", "worker/1", "worker/2", "evaluator/0"]
 
 
 def test_secrets_are_not_shown(script):

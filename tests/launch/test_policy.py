@@ -1,6 +1,9 @@
 """What a run does when something happens: no process is needed to find out."""
 
+import itertools
 import signal
+
+import pytest
 
 from tensorfleet.launch.policy import Policy, Send, Start
 
@@ -107,3 +110,38 @@ def test_servers_alone_run_until_they_end():
     assert policy.on_exit("ps/0", 0, 1.0) == []
     policy.on_exit("ps/1", 0, 2.0)
     assert policy.exit_code == 0
+
+
+def orders_of_exits():
+    """Every order in which two workers, one of which fails once, and a server that fails once can end."""
+    exits = [("ps/0", -KILL), ("worker/0", 0), ("worker/1", 1), ("worker/1", 0)]
+    for order in sorted(set(itertools.permutations(exits))):
+        if order.index(("worker/1", 1)) < order.index(("worker/1", 0)):
+            yield order
+
+
+@pytest.mark.parametrize("order", list(orders_of_exits()))
+def test_servers_stay_while_a_restart_is_to_come(order):
+    policy = cluster(restarts=1)
+    workers_left = {"worker/0", "worker/1"}
+    for now, (label, code) in enumerate(order):
+        if policy.exit_code is not None:
+            break
+        actions = policy.on_exit(label, code, float(now))
+        if code == 0:
+            workers_left.discard(label)
+        sent = [action for action in actions if isinstance(action, Send)]
+        if code and not policy.stopping:
+            assert actions == [Start(label)]
+        assert (sent == [Send("ps/0", TERM)]) == (not workers_left and code == 0)
+        assert ("ps/0" in policy.running) or policy.stopping
+    assert policy.failure is None
+
+
+def test_a_worker_started_again_after_the_others_have_finished_has_its_servers():
+    policy = cluster(restarts=2)
+    assert policy.on_exit("worker/0", 0, 1.0) == []
+    assert policy.on_exit("worker/1", 1, 2.0) == [Start("worker/1")]
+    assert policy.on_exit("worker/1", 1, 3.0) == [Start("worker/1")]
+    assert policy.running == ["ps/0", "worker/1"] and policy.deadline is None
+    assert policy.on_exit("worker/1", 0, 4.0) == [Send("ps/0", TERM)]

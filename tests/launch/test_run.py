@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,6 +117,42 @@ def test_a_task_that_died_is_started_again(here):
     assert done.code == 0, done.stderr
     assert "worker/0 died: starting it again" in done.stdout
     assert "done worker 0" in done.stdout
+
+
+FAILS_LATE = """
+import os, sys, time
+import tensorflow as tf
+for name in ("job_name", "ps_hosts", "worker_hosts"):
+    tf.app.flags.DEFINE_string(name, "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+FLAGS = tf.app.flags.FLAGS
+cluster = {"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")}
+server = tf.train.Server(cluster, FLAGS.job_name, FLAGS.task_index)
+if FLAGS.job_name == "ps":
+    server.join()
+with tf.device("/job:ps/task:0"):
+    kept = tf.get_variable("kept", initializer=7)
+with tf.Session(server.target) as session:
+    if FLAGS.task_index == 0:
+        session.run(kept.initializer)
+        open("ready", "w").close()
+        sys.exit()
+    status = os.environ["TENSORFLEET_ALONE"]  # there once the other worker has ended
+    while not os.path.exists(status):
+        time.sleep(0.01)
+    if not os.path.exists("again"):
+        open("again", "w").close()
+        raise ValueError("the first time")
+    print("kept", session.run(kept))
+"""
+
+
+def test_a_worker_started_again_after_the_others_have_finished_finds_its_parameter_servers(tmp_path):
+    (tmp_path / "train.py").write_text(FAILS_LATE)
+    limit = {"TENSORFLEET_WAIT_SECONDS": "20"}
+    done = run(tmp_path, "run", "--ps", "1", "--workers", "2", "--restart", "1", "train.py", **limit)
+    assert done.code == 0, done.stdout + done.stderr
+    assert "worker/1 died: starting it again" in done.stdout and "[worker/1] kept 7" in done.stdout
 
 
 def test_an_interrupt_stops_everything(here):
@@ -339,8 +377,26 @@ def test_tasks_are_started_on_hosts_by_ssh(here, two_hosts):
     assert len(calls) == 3
     for call in calls:
         assert "BatchMode=yes" in call and call[-2] == "me@127.0.0.1"
+        assert "ConnectTimeout=15" in call
         assert "TENSORFLEET_TOKEN" not in call[-1]  # it does not travel on a command line
         assert "127.0.0.1:21000" in call[-1]
+
+
+def test_a_host_that_cannot_be_reached_is_named(here, two_hosts):
+    (here / "bin" / "ssh").write_text("#!/bin/sh\necho 'Host key verification failed.'\nexit 255\n")
+    done = run(here, "run", "--cluster", "cluster.yaml", "train.py", **two_hosts)
+    assert done.code == 255
+    lines = done.stderr.splitlines()
+    assert re.match(r"FAILED: \w+/\d on (alpha|beta) \(127.0.0.1\) exited with code 255", lines[0])
+    assert lines[1].startswith("  ssh could not reach me@127.0.0.1, or lost the connection.")
+    assert lines[3] == "  Last line of its log: Host key verification failed."
+
+
+def test_without_ssh_the_host_is_named(here, two_hosts):
+    shutil.rmtree(here / "bin")
+    done = run(here, "run", "--cluster", "cluster.yaml", "train.py", PATH=str(here / "bin"))
+    assert done.code == 127
+    assert "There is no ssh on this machine, by which ps/0 is started on alpha (127.0.0.1)." in done.stderr
 
 
 def test_tasks_on_hosts_end_with_the_connection(here, two_hosts):

@@ -1,5 +1,7 @@
 """`python -m tensorfleet script.py`: one process, the script as it is."""
 
+import sysconfig
+
 from tensorfleet.launch import script
 from tests.support import launching
 
@@ -28,6 +30,17 @@ if __name__ == "__main__":
     assert done.stdout.strip() == "__main__ tensorfleet 7 ['train.py', '--steps=7'] 3", done.stderr
 
 
+def test_modules_that_import_while_python_says_where_its_own_are(tmp_path):
+    done = run(
+        tmp_path,
+        "import sysconfig\nprint(sysconfig.get_path('stdlib'), sysconfig.get_config_var('EXT_SUFFIX'))",
+    )
+    assert done.code == 0 and done.stdout.split() == [
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_config_var("EXT_SUFFIX"),
+    ], done.stderr
+
+
 def test_exit_codes_are_the_scripts(tmp_path):
     assert run(tmp_path, "raise SystemExit(7)").code == 7
 
@@ -46,6 +59,12 @@ def test_hints_that_a_script_is_old_are_for_who_asks(tmp_path):
     (tmp_path / "train.py").write_text(source)
     asked = launching.run(tmp_path, "train.py", PYTHONWARNINGS="default").stderr
     assert "SyntaxWarning" in asked and "DeprecationWarning: The 'warn' function" in asked
+
+
+def test_the_launcher_reads_old_spellings_without_a_word(tmp_path):
+    (tmp_path / "train.py").write_text("import re\nprint(re.sub('\\d', 'x', 'a1'))\n")
+    done = launching.run(tmp_path, "run", "train.py")
+    assert (done.code, done.stdout, done.stderr) == (0, "ax\n", "")
 
 
 def test_a_script_in_python_2_runs(tmp_path):

@@ -234,3 +234,16 @@ def test_random_shuffle_queue_keeps_some_until_it_is_closed(session):
         tf.errors.OutOfRangeError, match="RandomShuffleQueue '.*' is closed and has insufficient"
     ):
         session.run(q.dequeue())
+
+
+@pytest.mark.parametrize("where", ["options", "config"])
+def test_a_negative_timeout_means_none(where):
+    q = tf.FIFOQueue(1, tf.float32)
+    take, put = q.dequeue(), q.enqueue(1.0)
+    config = tf.ConfigProto(operation_timeout_in_ms=-5 if where == "config" else 0)
+    options = tf.RunOptions(timeout_in_ms=-5) if where == "options" else None
+    with tf.Session(config=config) as session:
+        taker = in_background(session.run, take, options=options)
+        until(lambda: session._engine._running)
+        session.run(put, options=options)
+        assert taker.result(60) == 1.0

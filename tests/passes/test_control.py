@@ -1,5 +1,6 @@
 """Frames made by hand, and what lies in branches that are not taken."""
 
+import numpy as np
 import pytest
 from tensorfleet.python.ops import control_flow_ops, gen_control_flow_ops
 
@@ -53,3 +54,19 @@ def test_a_result_of_the_branch_that_is_not_taken_cannot_be_fetched(session):
     assert session.run(result, {p: False}) == 1
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Retval\[0\] does not have value"):
         session.run(result, {p: True})
+
+
+@pytest.mark.parametrize("rows", [3, 1 << 14])
+@pytest.mark.parametrize("resource", [False, True])
+def test_what_waits_for_a_loop_by_way_of_a_constant_runs_after_the_loop(session, resource, rows):
+    v = tf.get_variable("v", initializer=np.zeros([rows, 2], np.float32), use_resource=resource)
+
+    def body(i):
+        with tf.control_dependencies([tf.scatter_add(v, [1], [[1.0, 2.0]])]):
+            return i + 1
+
+    turns = tf.identity(tf.while_loop(lambda i: i < 3, body, [0], parallel_iterations=1))
+    with tf.control_dependencies([turns]):
+        read = tf.gather(v, tf.constant([1]))  # which waits, as its argument was made here and waits
+    session.run(v.initializer)
+    assert session.run(read).tolist() == [[3.0, 6.0]]

@@ -83,6 +83,62 @@ def test_a_default_that_is_no_whole_number_stays_as_the_script_gave_it():
     assert script(before=before).stdout.splitlines()[0] == "inf"
 
 
+def test_unknown_flags_are_ignored_with_one_warning_where_the_program_does_not_run_by_app():
+    before = "print(FLAGS.n, FLAGS.s, FLAGS.b)\nraise SystemExit"
+    done = script("--n=7", "--lr=0.1", "--epochs", "3", "-v", "--b", before=before)
+    assert (done.stdout, done.returncode) == ("7 x True\n", 0)
+    assert done.stderr.count("Unknown command line flags --lr, --epochs, -v: ignored") == 1
+
+
+def test_flags_and_argparse_share_a_command_line():
+    before = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+known, _ = parser.parse_known_args()
+print(known.lr, FLAGS.n)
+raise SystemExit
+"""
+    assert script("--lr", "0.5", "--n", "9", before=before).stdout == "0.5 9\n"
+
+
+def test_what_follows_two_dashes_is_no_flag():
+    done = script("--", "--lr=0.1", before="print(FLAGS.n)\nraise SystemExit")
+    assert done.stdout == "3\n" and "Unknown" not in done.stderr
+
+
+def test_a_bad_value_is_an_error_however_the_flags_are_parsed():
+    done = script("--n=abc", before="FLAGS.n")
+    assert done.returncode == 1 and "flag --n=abc" in done.stderr
+
+
+def test_help_is_shown_where_the_program_does_not_run_by_app():
+    done = script("--help", before="print(FLAGS.n)\nraise SystemExit")
+    assert "--n: a number" in done.stdout + done.stderr and "Unknown" not in done.stderr
+
+
+def test_a_default_of_another_type_is_kept_with_a_warning():
+    before = (
+        "flags.DEFINE_string('rate', 0.5, ''); flags.DEFINE_string('sizes', [1, 2], '')\n"
+        "flags.DEFINE_boolean('many', 7, ''); flags.DEFINE_float('steps', (1.0, 2.0), '')\n"
+        "print([FLAGS.rate, FLAGS.sizes, FLAGS.many, FLAGS.steps])\n"
+    )
+    done = script(before=before)
+    assert done.stdout.splitlines()[0] == "[0.5, [1, 2], 7, (1.0, 2.0)]"
+    for flag, value, kind in (
+        ("rate", "0.5", "string"),
+        ("sizes", "[1, 2]", "string"),
+        ("many", "7", "bool"),
+    ):
+        assert f"The default of the flag --{flag} is {value}, which is not a {kind}." in done.stderr
+    given = script("--rate=2", "--sizes=3", "--nomany", "--steps=4", before=before)
+    assert given.stdout.splitlines()[0] == "['2', '3', False, 4.0]"
+
+
+def test_text_that_is_no_number_is_still_refused_as_a_default():
+    assert "IllegalFlagValueError" in script(before="flags.DEFINE_float('rate', 'fast', '')").stderr
+
+
 def test_a_flag_that_is_not_there_is_an_attribute_error():
     assert "AttributeError: nothing" in script(before="FLAGS.nothing").stderr
 

@@ -1,6 +1,7 @@
 """Shared values are computed once in a compiled program."""
 
 import numpy as np
+import pytest
 
 import tensorfleet as tf
 from tensorfleet.ops.side_by_side import core_count
@@ -55,3 +56,35 @@ def test_few_elements_that_see_large_windows_are_divided_among_threads(always_co
     (item,) = session._prepare(y, {x: 0}).program.items
     (program,) = item.compiler.programs.values()
     assert core_count() == 1 or 'outer_dimension_partitions":["' in program.call.as_text()
+
+
+def blocks_with(program, instruction):
+    """The computations of a compiled program that have this instruction in them."""
+    return [block for block in program.as_text().split("\n}\n") if f" {instruction}(" in block]
+
+
+@pytest.mark.parametrize("transposed", ["transpose_a", "transpose_b", "neither"])
+def test_a_sum_does_not_compute_the_products_it_is_made_of_again(always_compile, session, transposed):
+    x = tf.placeholder(tf.float32, [800, 800])
+    inner = tf.matmul(x, x)
+    outer = tf.matmul(inner, inner, **({} if transposed == "neither" else {transposed: True}))
+    total = tf.reduce_sum(outer)
+    value = np.random.RandomState(0).rand(800, 800).astype("f")
+    found = session.run(total, {x: value})
+    (item,) = session._prepare(total, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))
+    square = value.astype("d") @ value
+    left, right = square.T if transposed == "transpose_a" else square, square
+    expected = (left @ (right.T if transposed == "transpose_b" else right)).sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_nor_those_of_an_einsum(always_compile, session):
+    x = tf.placeholder(tf.float32, [800, 800])
+    inner = tf.einsum("ij,jk->ik", x, x)
+    total = tf.reduce_sum(tf.einsum("ij,kj->ik", inner, inner))
+    session.run(total, {x: np.ones((800, 800), "f")})
+    (item,) = session._prepare(total, {x: 0}).program.items
+    (program,) = item.compiler.programs.values()
+    assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))

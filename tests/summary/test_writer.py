@@ -218,12 +218,13 @@ def test_a_full_disk_costs_events_and_is_logged_but_raises_nothing(folder, monke
         writer.add_summary(scalar("a", 1), 1)
         writer.flush()
         room[0] = False
-        writer.add_summary(scalar("a", 2), 2)
-        writer.flush()
+        for _ in range(2):
+            writer.add_summary(scalar("a", 2), 2)
+            writer.flush()
         room[0] = True
         writer.add_summary(scalar("a", 3), 3)
     assert [e.step for e in events_in(folder)] == [0, 1, 0, 3], "what comes later is in a file of its own"
-    assert "could not be written" in caplog.text
+    assert caplog.text.count("could not be written") == 1
     assert "No space left on device" in caplog.text
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.summary import events
 from tests.support.waiting import together
 
 HERE = Path(__file__).parent
@@ -155,6 +156,71 @@ def test_training_goes_on_while_the_disk_is_full_and_the_last_checkpoint_stays(t
     kept = tf.train.latest_checkpoint(str(tmp_path))
     assert kept.endswith("-12")
     np.testing.assert_array_equal(tf.train.load_variable(kept, "v"), np.full(256, 12.0))
+
+
+@pytest.mark.parametrize("steps", [3, 4])  # of which the last is due for a checkpoint, or not
+def test_training_whose_last_checkpoint_finds_no_room_has_failed(tmp_path, monkeypatch, steps):
+    step = tf.train.get_or_create_global_step()
+    v = tf.get_variable("v", [256], initializer=tf.zeros_initializer())
+    train = tf.group(v.assign_add(tf.ones([256])), tf.assign_add(step, 1))
+    disk = SmallDisk(1 << 30)
+    monkeypatch.setattr(builtins, "open", disk.open)
+    with pytest.raises(tf.errors.ResourceExhaustedError) as raised:
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), save_checkpoint_steps=2) as sess:
+            sess.run(train)
+            disk.room = 700  # less than the variable
+            for _ in range(steps - 1):
+                sess.run(train)
+    told = raised.value.message
+    assert f"last checkpoint, of step {steps}: {tmp_path}/model.ckpt-{steps}" in told
+    assert "No space left on device" in told and f"The one before it is {tmp_path}/model.ckpt-0" in told
+
+
+def test_a_checkpoint_that_found_no_room_is_saved_at_the_end_when_there_is_some(tmp_path, monkeypatch):
+    step = tf.train.get_or_create_global_step()
+    v = tf.get_variable("v", [256], initializer=tf.zeros_initializer())
+    train = tf.group(v.assign_add(tf.ones([256])), tf.assign_add(step, 1))
+    disk = SmallDisk(1 << 30)
+    monkeypatch.setattr(builtins, "open", disk.open)
+    with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), save_checkpoint_steps=2) as sess:
+        sess.run(train)
+        disk.room = 700  # less than the variable
+        sess.run(train)
+        disk.room = 1 << 30
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-2")
+
+
+def test_training_whose_last_summaries_find_no_room_has_failed_and_is_saved(tmp_path, monkeypatch):
+    step = tf.train.get_or_create_global_step()
+    train = tf.assign_add(step, 1)
+    tf.summary.scalar("step", step)
+    room = [True]
+    real = events.EventFile.write
+
+    def write(self, added):
+        if not room[0]:
+            raise tf.errors.ResourceExhaustedError(None, None, f"{self._folder}; No space left on device")
+        real(self, added)
+
+    monkeypatch.setattr(events.EventFile, "write", write)
+    wanted = {"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 2, "save_summaries_steps": 1}
+    told = f"last summaries: {tmp_path}; No space left on device"
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=told):
+        with tf.train.MonitoredTrainingSession(**wanted) as sess:
+            sess.run(train)
+            room[0] = False
+            sess.run(train)
+            sess.run(train)
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("-3")
+    room[0] = True
+    with tf.train.MonitoredTrainingSession(
+        **wanted
+    ) as sess:  # lost in between, and written again: no failure
+        room[0] = False
+        sess.run(train)
+        tf.summary.FileWriterCache.get(str(tmp_path)).flush()
+        room[0] = True
+        sess.run(train)
 
 
 def test_saving_over_a_checkpoint_takes_its_place(tmp_path, session):

@@ -1,6 +1,7 @@
 """Whole programs on clusters of real processes: they start in any order, train, lose a task, go on and end."""
 
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,29 @@ def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-40")
 
 
+@pytest.mark.parametrize(
+    ("style", "slow", "workers"),
+    [
+        ("monitored", 0, 2),
+        ("monitored", 0, 3),
+        ("monitored", 1, 2),
+        ("supervised", 0, 2),
+        ("unstopped", 0, 2),
+    ],
+)
+def test_a_slow_replica_ends_in_good_order_after_the_others(tasks, tmp_path, style, slow, workers):
+    cluster = free_addresses(ps=1, worker=workers)
+    ended = tmp_path / "ended"
+    program = PROGRAMS / "slow_replica.py", style, slow, ended
+    tasks.start(*program, task=(cluster, "ps", 0))
+    started = [tasks.start(*program, task=(cluster, "worker", i)) for i in range(workers)]
+    late = started.pop(slow)
+    for fast in started:
+        output(fast)
+    ended.touch()
+    output(late)
+
+
 @pytest.mark.parametrize(("last", "mode"), [(3000, ()), (800, ("together",))], ids=["async", "sync"])
 def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, last, mode):
     cluster = free_addresses(ps=1, worker=1)
@@ -59,6 +83,25 @@ def test_training_goes_on_when_a_parameter_server_was_killed(tasks, tmp_path, la
     steps = int(re.search(r"worker 0: (\d+) steps", text)[1])
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"model.ckpt-{last}")
     assert steps >= last, "nothing was skipped; what came after the checkpoint was done again"
+
+
+@pytest.mark.parametrize("saves", [True, False], ids=["with a checkpoint", "without"])
+def test_a_parameter_server_that_was_paused_keeps_its_state(tasks, tmp_path, monkeypatch, saves):
+    monkeypatch.setenv("TENSORFLEET_SILENT_SECONDS", "1")
+    cluster = free_addresses(ps=1, worker=1)
+    until = tmp_path / "until"
+    program = (PROGRAMS / "paused.py", until, *([tmp_path / "checkpoints"] if saves else []))
+    ps = tasks.start(*program, task=(cluster, "ps", 0))
+    worker = tasks.start(*program, task=(cluster, "worker", 0))
+    read_until(worker, lambda line: "under way" in line)
+    ps.send_signal(signal.SIGSTOP)
+    read_until(worker, lambda line: "a new session will be created" in line)
+    ps.send_signal(signal.SIGCONT)
+    read_until(worker, lambda line: "Done running local_init_op" in line)
+    until.touch()
+    text = output(worker)
+    assert "went back" not in text
+    assert int(re.search(r"ended at (\d+)", text)[1]) > 20
 
 
 def test_two_processes_with_half_batches_train_as_one_with_whole_ones(tasks, tmp_path, monkeypatch):

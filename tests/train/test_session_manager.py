@@ -198,3 +198,96 @@ def test_an_old_ready_op_that_fails_means_not_ready():
     with pytest.raises(RuntimeError, match="did not make model ready"):
         sm.prepare_session("", init_op=tf.no_op())
     assert sm.prepare_session("", init_op=v.initializer).run(v) == 1.0
+
+
+class Counted:
+    """A weight and a global step on a server, which a chief's manager makes ready."""
+
+    def __init__(self, server, folder):
+        self.target, self.folder = server.target, str(folder)
+        self.step = tf.train.get_or_create_global_step()
+        self.weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        self.set = [v.assign(tf.cast(x, v.dtype.base_dtype)) for v, x in self._fed()]
+        self.init, self.saver = tf.global_variables_initializer(), tf.train.Saver()
+
+    def _fed(self):
+        self.value = tf.placeholder(tf.int64, [])
+        return [(self.step, self.value), (self.weight, self.value)]
+
+    def prepared(self, manager, folder=None):
+        return manager.prepare_session(
+            self.target, init_op=self.init, saver=self.saver, checkpoint_dir=folder or self.folder
+        )
+
+    def save(self, sess):
+        self.saver.save(sess, f"{self.folder}/model", global_step=self.step)
+
+
+@pytest.fixture
+def counted(server, tmp_path):
+    return Counted(server, tmp_path)
+
+
+def test_a_chief_that_starts_again_keeps_what_living_servers_have_beyond_its_checkpoint(counted, caplog):
+    with counted.prepared(manager()) as sess:
+        sess.run(counted.set, {counted.value: 5})
+        counted.save(sess)
+        sess.run(counted.set, {counted.value: 8})
+    with caplog.at_level("WARNING", logger="tensorflow"), counted.prepared(manager()) as sess:
+        assert sess.run([counted.step, counted.weight]) == [8, 8.0]
+    assert "Training goes on from step 8" in caplog.text
+
+
+def test_a_chief_that_starts_again_restores_a_checkpoint_that_is_newer_than_the_servers(counted):
+    with counted.prepared(manager()) as sess:
+        sess.run(counted.set, {counted.value: 5})
+        counted.save(sess)
+        sess.run(counted.set, {counted.value: 3})
+    with counted.prepared(manager()) as sess:
+        assert sess.run([counted.step, counted.weight]) == [5, 5.0]
+
+
+def test_servers_that_have_lost_their_state_get_the_checkpoint(counted):
+    sm = manager()
+    with counted.prepared(sm) as sess:
+        sess.run(counted.set, {counted.value: 5})
+        counted.save(sess)
+        sess.run(counted.set, {counted.value: 8})
+    tf.Session.reset(counted.target)
+    with counted.prepared(sm) as sess:
+        assert sess.run([counted.step, counted.weight]) == [5, 5.0]
+
+
+def test_a_session_that_begins_anew_does_not_initialize_what_is_there(counted, tmp_path):
+    sm, nothing = manager(), str(tmp_path / "nothing")
+    with counted.prepared(sm, nothing) as sess:
+        sess.run(counted.set, {counted.value: 8})
+    with counted.prepared(sm, nothing) as sess:
+        assert sess.run(counted.weight) == 8.0
+    with counted.prepared(manager(), nothing) as sess:  # another program
+        assert sess.run(counted.weight) == 0.0
+
+
+def test_local_variables_of_a_new_session_do_not_make_the_state_look_lost(counted):
+    local = tf.get_variable("mine", [], collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    sm = manager(local_init_op=tf.local_variables_initializer())
+    with counted.prepared(sm) as sess:
+        sess.run([counted.set, local.initializer], {counted.value: 8})
+        counted.save(sess)
+        sess.run(counted.set, {counted.value: 9})
+    with counted.prepared(sm) as sess:
+        assert sess.run(counted.step) == 9
+
+
+def test_a_file_that_was_asked_for_is_restored_once(counted):
+    with counted.prepared(manager()) as sess:
+        sess.run(counted.set, {counted.value: 5})
+        counted.save(sess)
+        sess.run(counted.set, {counted.value: 8})
+    sm, path = manager(), tf.train.latest_checkpoint(counted.folder)
+    for expected in (5, 9):
+        with sm.prepare_session(
+            counted.target, saver=counted.saver, checkpoint_filename_with_path=path
+        ) as sess:
+            assert sess.run(counted.step) == expected
+            sess.run(counted.set, {counted.value: 9})

@@ -336,15 +336,27 @@ def test_replicas_that_cannot_fill_a_step_any_more_end_with_an_error(cluster, mo
     monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "0.5")
     a, b = (Replica(cluster, i, 2) for i in range(2))
     with pytest.raises(tf.errors.FailedPreconditionError) as caught, a.session() as first:
-        with b.session() as second:
+        with pytest.raises(KeyError), b.session() as second:
             together(
                 lambda: first.run(a.train, a.feeds([2.0, 0.0], [0])),
                 lambda: second.run(b.train, b.feeds([2.0, 0.0], [0])),
             )
+            raise KeyError("an error of the program")
         for _ in range(2):
             first.run(a.train, a.feeds([2.0, 0.0], [0]))
     assert "cannot go on: /job:worker/task:1 of 2 replicas ended or was lost" in str(caught.value)
     assert "replicas_to_aggregate" in str(caught.value)
+
+
+def test_a_chief_ends_in_good_order_after_a_replica_that_took_the_last_tokens(cluster, monkeypatch):
+    monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "0.5")
+    a, b = (Replica(cluster, i, 2) for i in range(2))
+    with a.session(-1, [tf.train.StopAtStepHook(last_step=6)]) as first:
+        with b.session(hooks=[tf.train.StopAtStepHook(last_step=6)]) as second:
+            while not second.should_stop():
+                second.run(b.train, b.feeds([1.0, 1.0], [0]))
+        while not first.should_stop():
+            first.run(a.train, a.feeds([1.0, 1.0], [0]))
 
 
 def test_a_replica_that_wants_more_steps_than_the_chief_ends_with_it(cluster):

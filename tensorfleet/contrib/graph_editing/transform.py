@@ -11,6 +11,7 @@ from tensorfleet.contrib.graph_editing import select, subgraph, util
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_from_proto
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.topology import in_order
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Tensor) -> Tensor:
@@ -202,17 +203,9 @@ class Transformer:
 
 def _in_order(ops: frozenset[Operation]) -> list[Operation]:
     """Operations after those they take from, except where a loop goes back."""
-    found: dict[Operation, None] = {}
-    for first in sorted(ops, key=lambda op: op._id):
-        stack = [first]
-        while stack:
-            needs = [t.op for t in stack[-1].inputs if t.op.type not in ("NextIteration", "RefNextIteration")]
-            missing = [op for op in needs if op in ops and op not in found]
-            if missing:
-                stack += reversed(missing)
-            else:
-                found.setdefault(stack.pop())
-    return list(found)
+    goes_back = ("NextIteration", "RefNextIteration")
+    needs = {op: {t._op for t in op._inputs if t._op in ops and t._op.type not in goes_back} for op in ops}
+    return in_order(needs, lambda op: op._id)
 
 
 def copy(

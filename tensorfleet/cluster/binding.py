@@ -1,0 +1,93 @@
+"""Where a server listens: at its address in the ClusterSpec, or where TENSORFLEET_BIND says.
+
+The two differ where connections are passed on to the task: behind a NAT or a load balancer, at a cloud machine's public
+address, in a container with mapped ports, behind the name of a service. Others dial the address in the ClusterSpec.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+
+from tensorfleet import errors
+from tensorfleet.cluster import connection
+from tensorfleet.cluster.peers import patience
+from tensorfleet.platform import logging
+
+BIND = "TENSORFLEET_BIND"
+_TELL_EVERY = 5.0
+_RETRY_SECONDS = 0.5
+
+
+def place(host: str, port: int) -> tuple[str, int]:
+    """Where to listen for a task with this address: TENSORFLEET_BIND is a host, or a host and a port."""
+    given = os.environ.get(BIND, "").strip()
+    if not given:
+        return host, port
+    is_host = given.count(":") > 1 and not given.startswith("[")  # an IPv6 address
+    if is_host or ":" not in given or given.endswith("]"):
+        return given.strip("[]"), port
+    try:
+        return connection.split_address(given)
+    except errors.InvalidArgumentError:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f'{BIND} is "{given}". Write a host ("0.0.0.0", "[::]") or a host and a port ("0.0.0.0:2222").',
+        ) from None
+
+
+def listen(task: str, address: str, host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen for a task at a place. A name that nobody knows yet is waited for."""
+    began = told = time.monotonic()
+    limit = began + patience()
+    where = f"{connection.joined(host, port)}"
+    if where != address:
+        where += f" ({BIND}; its address is {address})"
+    while True:
+        try:
+            return connection.listen_at(host, port)
+        except (socket.gaierror, TimeoutError) as e:
+            now, why = time.monotonic(), e.strerror or str(e)
+            if now >= limit:
+                raise _unresolved(task, host, now - began, why) from None
+        except OSError as e:
+            raise _failed(task, where, port, e) from None
+        if now - told >= _TELL_EVERY:
+            told = now
+            logging.warning(
+                "%s waits for the name %s to resolve, to listen there (for %d s: %s). Is it spelled right? %s sets another place "
+                "to listen.",
+                task,
+                host,
+                now - began,
+                why,
+                BIND,
+            )
+        time.sleep(min(_RETRY_SECONDS, max(limit - time.monotonic(), 0.0)))
+
+
+def _unresolved(task: str, host: str, waited: float, why: str) -> errors.OpError:
+    return errors.DeadlineExceededError(
+        None,
+        None,
+        f"Could not start gRPC server: waited {waited:.0f} s for the name {host} of {task} to resolve: {why}. Correct it in the "
+        f"ClusterSpec, or set {BIND}=0.0.0.0 to listen at every address of this machine.",
+    )
+
+
+def _failed(task: str, where: str, port: int, error: OSError) -> errors.OpError:
+    advice = "Is another task (or an earlier run) still using that port?"
+    if error.errno == errno.EADDRNOTAVAIL:
+        advice = (
+            "That is not an address of this machine. If connections to it are passed on to this machine (NAT, a load balancer, "
+            f"a container's port map), set {BIND}=0.0.0.0, or the host and port that they arrive at."
+        )
+    user = connection.user_of(port) if port and error.errno == errno.EADDRINUSE else ""
+    return errors.UnknownError(
+        None,
+        None,
+        f"Could not start gRPC server: {task} cannot listen at {where}: {error.strerror or error}{user}. {advice}",
+    )

@@ -1,0 +1,72 @@
+"""Steps of this process that wait long for queues of other tasks: which queue, of which task, at which line of the program."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from tensorfleet.graph.operation import Operation
+from tensorfleet.ops import long_waits
+from tensorfleet.platform import logging
+
+
+def awaited(ops: Iterable[Operation]) -> list[str]:
+    """What operations may wait for: the queues and the like that they use, by name."""
+    found = []
+    for op in ops:
+        if op.spec.blocks:
+            source = op._inputs[0]._op if op._inputs else op
+            name = (source._attrs.get("shared_name") or b"").decode() or source.name
+            line = f", made at {op.source_line}" if op.source_line else ""
+            found.append(f"'{name}' ({op.type} '{op.name}'{line})")
+    return found
+
+
+class SlowSteps:
+    """Looks at the steps under way, now and again; a step itself spends no time on it."""
+
+    def __init__(self, engines: Collection[Any]) -> None:
+        self._engines = engines
+        self._looking = threading.Lock()
+        #: when each step under way was seen first
+        self._seen: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+        #: by what is waited for: after how many seconds the next line is due
+        self._told: dict[str, float] = {}
+
+    def look(self) -> None:
+        """Tells of the steps that have waited for too long."""
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            now = time.monotonic()
+            for engine in list(self._engines):
+                with engine._lock:
+                    running = list(engine._running.values())
+                for run in running:
+                    self._look_at(run, now)
+        finally:
+            self._looking.release()
+
+    def _look_at(self, run: Any, now: float) -> None:
+        waited = now - self._seen.setdefault(run, now)
+        if waited < long_waits.REPORT_SECONDS:
+            return
+        for what in self._waits_of(run):
+            if waited >= self._told.get(what, 0.0):
+                self._told[what] = 2 * waited
+                logging.warning(
+                    "A step has waited %.0f s for %s. The log of that task says more.", waited, what
+                )
+
+    @staticmethod
+    def _waits_of(run: Any) -> list[str]:
+        asked: list = []
+        with contextlib.suppress(RuntimeError):  # the step goes on in this moment
+            asked = list(run._asked.values())
+        return [
+            f"{what} of {at.name}" for i, at, _ in asked for what in awaited(run.program.work[i].stage.ops)
+        ]

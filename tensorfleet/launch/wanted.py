@@ -1,0 +1,170 @@
+"""Which tasks a run has: as asked for on the command line, else as the script needs them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tensorfleet.launch import plan as planning
+from tensorfleet.launch.environment import evaluates_beside, makes_servers
+from tensorfleet.launch.hosts import Host, read_cluster
+from tensorfleet.launch.run import free_ports
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How many tasks of each job the user asks for; None where nothing is said."""
+
+    ps: int | None = None
+    workers: int | None = None
+    chief: bool = False
+    evaluator: bool | None = None
+    jobs: dict[str, int] = field(default_factory=dict)  # by other names
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the tasks of the cluster are left to the script."""
+        return self.ps is None and self.workers is None and not self.chief and not self.jobs
+
+
+def tasks_for(wishes: planning.Wishes, asked: Asked, cluster: Path | None = None) -> list[planning.Task]:
+    """The tasks of a run, on this machine or on those of a cluster file. Raises ValueError for what cannot run."""
+    token = (os.environ.get(planning.TOKEN) or secrets.token_hex(32)).strip()
+    if cluster is not None:
+        return _tasks_on_hosts(wishes, asked, cluster, token)
+    script = Path(wishes.script)
+    if planning.is_known_to_clients(script):
+        token = os.environ.get(planning.TOKEN, "").strip()  # without one, this machine's own
+    counts = _counts(wishes, asked)
+    if counts is None:
+        return planning.plan_alone(wishes)
+    counts = _adapted(script, counts)
+    if not any(counts.values()):
+        raise ValueError("A run needs a task: --workers 1.")
+    if not any(count for job, count in counts.items() if job not in planning.SERVER_JOBS):
+        raise ValueError(
+            "There are only parameter servers, and no worker that would use them: --workers 1. To start one server of "
+            f"a cluster, give it its own arguments: tensorfleet run {wishes.script} --job_name=ps --task_index=0 ..."
+        )
+    ports = iter(free_ports(sum(counts.values())))
+    places = {
+        job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]
+        for job, count in counts.items()
+        if count
+    }
+    evaluators = [planning.Place("")] if _has_evaluator(script, asked, counts) else []
+    return planning.plan(wishes, places, token, evaluators)
+
+
+def _tasks_on_hosts(wishes: planning.Wishes, asked: Asked, cluster: Path, token: str) -> list[planning.Task]:
+    if "\n" in token:
+        raise ValueError(f"{planning.TOKEN} has several lines; the hosts are sent one.")
+    if not asked.is_nothing:
+        raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers, --chief and --job.")
+    hosts = read_cluster(cluster)
+    evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
+    counts = {job: len(tasks) for job, tasks in hosts.items()}
+    if not evaluators and asked.evaluator is not False and _evaluates_nothing(Path(wishes.script), counts):
+        _note(
+            f"{wishes.script} calls train_and_evaluate, and nobody evaluates: add a job evaluator to {cluster}, "
+            "with one task (--no-evaluator to say no more of it)."
+        )
+    return planning.plan(wishes, _placed(hosts), token, evaluators)
+
+
+def _counts(wishes: planning.Wishes, asked: Asked) -> dict[str, int] | None:
+    """How many tasks of each job; None where the script runs once, told nothing of clusters."""
+    script = Path(wishes.script)
+    if asked.is_nothing:
+        told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(script)
+        if (not told and not asked.evaluator) or planning.is_one_task(wishes):
+            return None
+        counts = planning.jobs_asked_for(wishes)
+        _note(f"{script} is written for a cluster: {spoken(counts)}")
+        return counts
+    if planning.starts_its_tasks(wishes):
+        how = (
+            "makes the tasks of its cluster itself, and runs once"
+            if makes_servers(script)
+            else "starts no server, and runs once: start the servers that it connects to beside it"
+        )
+        _note(f"{script} {how}.")
+        return None
+    others = 1 if asked.workers is None and not asked.jobs else asked.workers or 0
+    ps = asked.ps
+    if ps is None and not asked.jobs:
+        ps = planning.servers_of(script)
+        if ps and (others or asked.chief):
+            _note(f"{script} has a job ps: {spoken({'ps': ps})}")
+    wanted = {"ps": ps or 0, "chief": int(asked.chief), "worker": others, **asked.jobs}
+    counts = planning.with_jobs_of_its_own(script, wanted)
+    if counts != wanted:
+        _note(f"{script} has other jobs: {spoken(counts)}")
+    return counts
+
+
+def _adapted(script: Path, wanted: dict[str, int]) -> dict[str, int]:
+    """The tasks to start of those that are wanted: a script may have no servers, or a chief of its own."""
+    counts = planning.without_servers(script, wanted)
+    if counts != wanted:
+        _note(f"{script} has one job, and no parameter servers: workers only.")
+    wanted, counts = counts, planning.with_chief(script, counts)
+    if counts != wanted:
+        job = "master" if counts.get("master") else "chief"
+        how = (
+            "the first worker is started as that"
+            if counts["worker"] < wanted["worker"]
+            else "it is started too"
+        )
+        _note(f"{script} has a job {job}: {how}.")
+    return counts
+
+
+def _has_evaluator(script: Path, asked: Asked, counts: dict[str, int]) -> bool:
+    if asked.evaluator is not None:
+        return asked.evaluator
+    if not _evaluates_nothing(script, counts):
+        return False
+    _note(f"{script} calls train_and_evaluate: an evaluator is started too (--no-evaluator for none).")
+    return True
+
+
+def _evaluates_nothing(script: Path, counts: dict[str, int]) -> bool:
+    """Whether a script's `train_and_evaluate` would only train: in a cluster, a task of its own has to evaluate.
+
+    A single task does both, and so does a master.
+    """
+    return (
+        sum(counts.values()) > 1
+        and not {"master", "evaluator"} & {job for job, count in counts.items() if count}
+        and evaluates_beside(script)
+    )
+
+
+def _placed(hosts: dict[str, list[Host]]) -> planning.Cluster:
+    """Every task's address: the ports of a host are counted up."""
+    used: dict[str, int] = {}
+    found: planning.Cluster = {}
+    for job, tasks in hosts.items():
+        for host in tasks:
+            port = host.first_port + used.get(host.name, 0)
+            used[host.name] = used.get(host.name, 0) + 1
+            found.setdefault(job, []).append(planning.Place(f"{host.address}:{port}", host))
+    return found
+
+
+def spoken(counts: dict[str, int]) -> str:
+    """Jobs with the number of their tasks, and how to ask for others."""
+    plural = [f"{n} {job}{'s' if n > 1 and job == 'worker' else ''}" for job, n in counts.items()]
+    options = {"ps": "--ps", "worker": "--workers", "chief": "--chief"}
+    choose = dict.fromkeys(options.get(job, "--job") for job in counts)
+    return f"{' and '.join(plural)} (choose with {' and '.join(choose)})"
+
+
+def _note(text: str) -> None:
+    print(f"tensorfleet: {text}", file=sys.stderr)

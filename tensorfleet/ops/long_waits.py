@@ -1,0 +1,58 @@
+"""Telling that somebody waits long for a queue (or for something that works like one), and why that may be."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tensorfleet.platform import logging
+
+# After so many seconds the first line; the next ones when waiting has taken twice as long as at the last.
+REPORT_SECONDS = float(os.environ.get("TENSORFLEET_REPORT_SECONDS", "30"))
+
+
+class Awaited:
+    """A resource that steps wait for."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self.maker = ""
+        #: after how many seconds the next line is due, by what steps want of it
+        self.reported: dict[str, float] = {}
+
+    def fullness(self) -> str:
+        """How much it holds, in words."""
+        raise NotImplementedError
+
+
+class LongWait:
+    """One wait for a resource. What was told of earlier waits for it counts: a slow program is told of once, not in every step."""
+
+    __slots__ = ("_kind", "_resource", "what")
+
+    def __init__(self, resource: Awaited, kind: str, what: str) -> None:
+        self._resource, self._kind, self.what = resource, kind, what
+
+    def due(self) -> float:
+        """After how many seconds of waiting there is something to tell."""
+        return self._resource.reported.get(self._kind, REPORT_SECONDS)
+
+    def tell(self, waited: float, where: str) -> None:
+        """Tells that the wait goes on, unless another one has told it just now."""
+        if waited >= self.due():
+            self._resource.reported[self._kind] = 2 * waited
+            logging.warning("A step has waited %.0f s %s%s%s.", waited, self.what, where, self.state())
+
+    def state(self) -> str:
+        """What the resource has, and who made it."""
+        made = f"; made {self._resource.maker}" if self._resource.maker else ""
+        return f" ({self._resource.fullness()}{made})"
+
+
+def maker_of(ctx: Any) -> str:
+    """Who makes the resource of an operation: the line of this program or, on a cluster, the session's task."""
+    if ctx.private.owner:
+        return f"by a session of {ctx.private.owner}"
+    line = ctx.op.source_line
+    return f"at {line}" if line else ""

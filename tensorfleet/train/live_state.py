@@ -1,0 +1,90 @@
+"""The state that servers still have when a session begins: what is newer than the checkpoint is kept.
+
+A task that was stopped for a while, or a network that was down, ends the chief's session. The variables are where they
+were, with the steps since the last checkpoint. To restore that checkpoint would undo those steps, other workers' too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster.targets import incarnations
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.scopes import GraphKeys
+from tensorfleet.platform import logging
+from tensorfleet.train.checkpoint_reader import CheckpointReader
+from tensorfleet.train.global_step import get_global_step
+
+
+class LiveState:
+    """What one SessionManager knows of the servers of its sessions."""
+
+    def __init__(self, graph: Graph, ready_op: Any) -> None:
+        self._graph = graph
+        self._ready_op = ready_op  # gives the names of variables without a value
+        self._servers: dict[
+            str, int
+        ] = {}  # of the last session that was ready: which life of each task it used
+        self._restored: Any = None
+
+    def note(self, sess: Any) -> None:
+        """A session is ready: its servers now have the state of this training."""
+        self._servers = incarnations(sess._engine)
+
+    def survives(self, sess: Any) -> bool:
+        """Whether the servers of a new session are those of the last, with a value for each variable."""
+        known = self._servers
+        if not known or not self._is_complete(sess):
+            return False
+        return all(known.get(task) == life for task, life in incarnations(sess._engine).items())
+
+    def replaces(self, sess: Any, path: Any) -> bool:
+        """Whether to keep the state that the servers have instead of the latest checkpoint, which is at `path`."""
+        if not incarnations(sess._engine) or not self._is_complete(sess):
+            return False
+        saved, step = self._step_in(path), self._step(sess)
+        if saved is None or step is None:
+            return self.survives(sess)
+        if step < saved:
+            return False
+        logging.warning(
+            "The servers have the variables at step %d; the checkpoint %s is of step %d. Training goes on from step %d. "
+            "To go back to the checkpoint, call tf.Session.reset(%r) first, or start the parameter servers again.",
+            step,
+            path,
+            saved,
+            step,
+            sess.sess_str,
+        )
+        return True
+
+    def replaces_file(self, sess: Any, path: Any) -> bool:
+        """Whether to keep the state that the servers have instead of the file that was asked for: it began with that file."""
+        again = path == self._restored
+        self._restored = path
+        return again and self.survives(sess)
+
+    def _is_complete(self, sess: Any) -> bool:
+        """Whether every variable has a value, but for local ones: those are new with each session."""
+        if self._ready_op is None:
+            return False
+        try:
+            missing = sess.run(self._ready_op)
+        except errors.FailedPreconditionError:  # old programs have operations that fail
+            return False
+        if missing is None or missing.dtype.kind not in "OSU":
+            return True
+        local = {v.op.name for v in self._graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
+        return all(name.decode() in local for name in missing.ravel())
+
+    def _step(self, sess: Any) -> int | None:
+        step = get_global_step(self._graph)
+        return None if step is None else int(sess.run(step))
+
+    def _step_in(self, path: Any) -> int | None:
+        step = get_global_step(self._graph)
+        reader = CheckpointReader(path)
+        if step is None or not reader.has_tensor(step.op.name):
+            return None
+        return int(reader.get_tensor(step.op.name))
