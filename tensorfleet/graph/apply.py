@@ -19,6 +19,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import Arg, Attr, OpSpec
 from tensorfleet.graph.scopes import get_default_graph, graph_of
+from tensorfleet.graph.tensor_proto import stored_bytes
 
 
 def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -367,7 +368,7 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
     graph = get_default_graph()
     spec = registry.get("Const")
     array = np.asarray(array)
-    if array.nbytes >= LARGEST_CONSTANT:
+    if stored_bytes(array) >= LARGEST_CONSTANT:
         raise ValueError(
             "Cannot create a tensor proto whose content is larger than 2GB. Feed a placeholder or read a file instead."
         )
@@ -407,6 +408,8 @@ def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarr
         raise ValueError(f"Too many elements provided. Needed at most {total}, but received {array.size}")
     if array.size == 0 and total:
         raise ValueError("Cannot fill a shape from an empty value.")
+    if array.size == 1 and total * array.itemsize >= LARGEST_CONSTANT:
+        return np.broadcast_to(array.reshape(()), dims)  # takes no memory, and one value in a GraphDef
     flat = np.empty(total, array.dtype)
     flat[: array.size] = array.ravel()[:total]
     flat[array.size :] = array.ravel()[-1] if total > array.size else 0

@@ -17,6 +17,8 @@ from tensorfleet.base import settings
 MOST_DIMENSIONS = 254
 MOST_ELEMENTS = (1 << 63) - 1
 LARGEST_CONSTANT = 2 << 30  # bytes; a message cannot hold more, but it can claim more
+# Bytes of a constant that is one value, many times: it takes memory only when it is used. Its message is that short.
+LARGEST_FILL, _BYTES_OF_ONE_VALUE = 16 << 30, 4096
 MOST_OUTPUTS = 1 << 16  # of one node
 DEEPEST = 512  # functions inside functions, loops inside loops, scopes inside scopes
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
@@ -201,10 +203,9 @@ def check_tensor(tensor: Any) -> int:
     if tensor.tensor_shape.unknown_rank or any(d.size < 0 for d in tensor.tensor_shape.dim):
         raise ValueError("A constant must have a known shape.")
     count = check_shape(tensor.tensor_shape)
-    if count > LARGEST_CONSTANT:
-        raise ValueError(
-            f"A constant of {count} elements is too large: at most {LARGEST_CONSTANT} bytes are accepted."
-        )
+    most = LARGEST_CONSTANT if tensor.ByteSize() > _BYTES_OF_ONE_VALUE else LARGEST_FILL
+    if count > most:
+        raise ValueError(f"A constant of {count} elements is too large: at most {most} bytes are accepted.")
     return count
 
 

@@ -14,7 +14,7 @@ from tensorfleet.graph import registry
 from tensorfleet.graph.checking import LARGEST_CONSTANT
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.tensor_proto import array_of, proto_of
+from tensorfleet.graph.tensor_proto import array_of, proto_of, stored_bytes
 
 GRAPH_DEF_VERSION = 134  # the GraphDef version of TensorFlow 1.15
 _MIN_CONSUMER = 0
@@ -200,7 +200,7 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
 
     proto = GraphDef(versions=graph_versions(graph))
     constants = (op._attrs["value"] for op in list(graph._ops) if op.type == "Const")
-    if sum(value.nbytes for value in constants) >= LARGEST_CONSTANT:
+    if sum(stored_bytes(value) for value in constants) >= LARGEST_CONSTANT:
         raise ValueError("GraphDef cannot be larger than 2GB. Keep large constants in files or variables.")
     # Other threads may be adding operations: whatever one here was given as input is further on in the list.
     for op in itertools.islice(graph._ops, from_version or 0, None):

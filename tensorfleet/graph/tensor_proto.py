@@ -10,7 +10,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.checking import LARGEST_CONSTANT, check_tensor
+from tensorfleet.graph.checking import LARGEST_CONSTANT, LARGEST_FILL, check_tensor
 from tensorfleet.graph.convert import make_array
 
 # Which repeated field holds the values of a type when they are not raw bytes.
@@ -48,6 +48,16 @@ _RAW = frozenset(
 )
 
 
+def is_fill(array: np.ndarray) -> bool:
+    """Whether an array is one element, looked at many times."""
+    return array.size > 1 and not any(array.strides)
+
+
+def stored_bytes(array: np.ndarray) -> int:
+    """What an array takes in a message."""
+    return array.itemsize if is_fill(array) else array.nbytes
+
+
 def proto_of(value: Any) -> Any:
     """A `TensorProto` of an array, or of an (array, dtype) pair for types numpy cannot tell apart."""
     from tensorfleet.base.protos import TensorProto
@@ -57,6 +67,8 @@ def proto_of(value: Any) -> Any:
     kind: DType = dtype or dtypes.as_dtype(array.dtype)
     proto: Any = TensorProto(tensor_shape=TensorShape(array.shape).as_proto())
     proto.dtype = kind.as_datatype_enum
+    if is_fill(array):
+        array = array[(slice(0, 1),) * array.ndim]
     if kind == dtypes.string:
         proto.string_val.extend(array.ravel().tolist())
         return proto
@@ -78,7 +90,7 @@ _NUMBERS, _SHAPE = (1 << 3, 3 << 3), 2 << 3 | 2
 
 def serialized(array: np.ndarray, kind: DType) -> bytes:
     """The serialized `TensorProto` of an array: its elements are copied once, not by each of the message's layers."""
-    if array.size == 1 or kind.name not in _RAW:
+    if array.size == 1 or kind.name not in _RAW or is_fill(array):
         return proto_of((array, kind)).SerializeToString()
     head = proto_of((np.zeros(0, array.dtype), kind))
     head.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
@@ -170,14 +182,18 @@ def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
             raise ValueError(f"{len(content)} bytes for a constant of {kind.name} with shape {shape}.")
         return np.frombuffer(content, kind.np_dtype).reshape(shape).copy()
     stored = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
-    if count * stored.itemsize > LARGEST_CONSTANT:
-        raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")
     values = list(getattr(tensor, _FIELDS[kind.name]))
+    large = count * stored.itemsize > LARGEST_CONSTANT
+    one = len(values) <= 1 + kind.is_complex and kind != dtypes.string
+    if large and not (one and count * stored.itemsize <= LARGEST_FILL):
+        raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")
     if kind.is_complex:
         pairs = np.array(values[: len(values) // 2 * 2], kind.real_dtype.np_dtype).reshape(-1, 2)
         values = list(pairs[:, 0] + 1j * pairs[:, 1])
     # A short list repeats its last value; an empty one is all zeros.
     last = values[-1] if values else b"" if kind == dtypes.string else 0
+    if large:
+        return np.broadcast_to(np.array(last, stored).view(kind.np_dtype), shape)
     flat = np.full(count, last, stored)
     few = values[:count]
     flat[: len(few)] = few

@@ -257,10 +257,10 @@ def test_a_device_scope_is_left_after_those_inside_it():
 
 
 def test_what_no_message_can_hold_is_refused():
-    half = np.broadcast_to(np.float32(0), (1 << 28,))
+    half = np.broadcast_to(np.float32([0, 1]), (1 << 27, 2))
     with tf.Graph().as_default() as graph:
         with pytest.raises(ValueError, match="larger than 2GB"):
-            tf.constant(np.broadcast_to(np.float32(0), (1 << 29,)))
+            tf.constant(np.broadcast_to(np.float32([0, 1]), (1 << 28, 2)))
         for _ in range(2):
             tf.constant(half)
         with pytest.raises(ValueError, match="GraphDef cannot be larger than 2GB"):

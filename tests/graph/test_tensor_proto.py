@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.graph import apply, tensor_proto
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,27 @@ def test_attributes_are_messages_where_tensorflow_gives_messages():
     shapes = tf.FIFOQueue(1, [tf.int32], [[4]]).queue_ref.op.get_attr("shapes")
     assert [tf.TensorShape(s).as_list() for s in shapes] == [[4]]
     assert tf.constant(1).op.get_attr("dtype") is tf.int32
+
+
+def test_a_large_constant_of_one_value_is_written_as_that_value(monkeypatch):
+    for module in (apply, tensor_proto):
+        monkeypatch.setattr(module, "LARGEST_CONSTANT", 1000)
+    filled = tf.constant(2.5, shape=[30, 20])
+    written = tf.get_default_graph().as_graph_def()
+    assert list(written.node[0].attr["value"].tensor.float_val) == [2.5]
+    with tf.Graph().as_default():
+        (again,) = tf.import_graph_def(written, return_elements=[filled.name], name="")
+        with tf.Session() as session:
+            np.testing.assert_array_equal(session.run(again), np.full([30, 20], 2.5))
+    with pytest.raises(ValueError, match="larger than 2GB"):
+        tf.constant(np.zeros([30, 20], np.float32))
+    with pytest.raises(ValueError, match="is too large"):
+        tf.make_ndarray(_message([1.0, 2.0], [30, 20]))
+
+
+def _message(values, shape):
+    made = tf.make_tensor_proto(values)
+    made.ClearField("tensor_content")
+    made.float_val.extend(values)
+    made.tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
+    return made
