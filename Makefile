@@ -24,7 +24,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick peers bench chaos docs lint clean
+.PHONY: help run test quick wheel peers bench chaos docs lint clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/cluster.py
 	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
+
+wheel: ## build the wheel and try it in an empty environment
+	@$(if $(PYTHON),,$(error Python 3.11 or later is needed: none found. Set PYTHON=/path/to/python3))
+	$(PYTHON) tools/check_wheel.py
 
 chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 GRAPHS=5000 SEED=7
 	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
