@@ -17,7 +17,7 @@ from tensorfleet.base import errors
 T = TypeVar("T")
 _PREFIX = "TENSORFLEET_"
 # Read by the tests of this repository alone.
-_OF_TESTS = "TENSORFLEET_CHAOS_"
+_OF_TESTS = ("TENSORFLEET_CHAOS_", "TENSORFLEET_TEST_")
 _DAY = 24 * 3600.0
 
 
@@ -175,7 +175,7 @@ def unknown(environment: Mapping[str, str]) -> list[str]:
     sentences = []
     for name in sorted(name for name in environment if name.startswith(_PREFIX)):
         if name not in names and not name.startswith(_OF_TESTS):
-            near = difflib.get_close_matches(name, [s.name for s in _ALL if not s.internal], 1)
+            near = difflib.get_close_matches(name, [s.name for s in _ALL if not s.internal], 1, cutoff=0.8)
             meant = f" Did you mean {near[0]}?" if near else " docs/settings.md lists the settings."
             sentences.append(f"The environment variable {name} is not a setting of TensorFleet.{meant}")
     return sentences
