@@ -225,12 +225,12 @@ def test_kubernetes_gets_a_job_for_each_task(script):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("hosts: {a: 1.2.3.4}", "needs `jobs`"),
-        ("jobs: {ps: {a: 1}}", "job 'ps' wants host 'a', but `hosts` has \\[\\]"),
+        ("hosts: {a: 1.2.3.4}", "has no `jobs`"),
+        ("jobs: {ps: {a: 1}}", "job 'ps' names host 'a', but `hosts` has only \\[\\]"),
         ("hosts: {a: {adress: x}}\njobs: {ps: {a: 1}}", "host 'a' has \\['adress'\\], but only"),
         ("hosts: {a: x}\njobs: {ps: {a: many}}", "give the number of tasks per host"),
         ("jobs: {}\nnodes: {}", "has nodes, but only `hosts` and `jobs`"),
-        ("jobs: [", "is no YAML"),
+        ("jobs: [", "is not valid YAML"),
     ],
 )
 def test_mistakes_in_a_cluster_file_are_named(tmp_path, text, message):

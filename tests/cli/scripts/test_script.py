@@ -76,7 +76,10 @@ def test_a_script_in_python_2_runs(tmp_path):
         tmp_path, 'import tensorflow as tf\nx = 7 / 2\nprint "loss", x, tf.Session().run(tf.constant(x))\n'
     )
     assert (done.code, done.stdout) == (0, "loss 3 3\n")
-    assert done.stderr == "tensorfleet: train.py is Python 2 and runs as Python 3: see docs/migrating.md.\n"
+    assert (
+        done.stderr
+        == "tensorfleet: train.py is Python 2. Translating it to Python 3; see docs/migrating.md.\n"
+    )
 
 
 def test_python_2_that_cannot_be_translated_is_named_with_its_line(tmp_path):
