@@ -214,7 +214,7 @@ def test_a_dry_run_prints_and_starts_nothing(here):
 def test_a_script_for_clusters_gets_one_without_asking(here):
     done = run(here, "run", "train.py")
     assert done.code == 0
-    assert "written for a cluster: 1 ps and 2 workers" in done.stderr
+    assert "written for a cluster. Starting 1 ps and 2 workers" in done.stderr
     assert done.stdout.count("done worker") == 2
 
 

@@ -54,7 +54,7 @@ def test_a_cluster_file_without_an_evaluator_is_said_to_have_none(labels, tmp_pa
     file = tmp_path / "cluster.yaml"
     file.write_text("hosts: {a: 10.0.0.1}\njobs: {ps: {a: 1}, chief: {a: 1}, worker: {a: 1}}\n")
     assert labels(ESTIMATOR, Asked(), file) == ["ps/0", "chief/0", "worker/0"]
-    assert f"add a job evaluator to {file}" in capsys.readouterr().err
+    assert f"Add a job evaluator with one task to {file}" in capsys.readouterr().err
     labels(ESTIMATOR, Asked(evaluator=False), file)
     assert capsys.readouterr().err == ""
 

@@ -153,7 +153,7 @@ def test_what_a_script_does_with_another_server_after_the_end_is_no_failure(tmp_
     )
     done = launching.run(tmp_path, "train.py")
     assert done.code == 0
-    assert "the run is over; what the script does after server.join() ended with ValueError" in done.stderr
+    assert "the run is over; code after server.join() raised ValueError" in done.stderr
 
 
 def test_a_script_ends_where_it_joins_its_server(tmp_path):
