@@ -32,7 +32,12 @@ def main() -> None:
         run(str(python), "-m", "pip", "install", "--quiet", str(wheel))
         # Away from the repository, so that only the installed packages can be imported.
         found = run(str(python), "-c", program[1], cwd=folder)
-        run(str(python), "-c", "import tensorfleet as tf; tf.keras.layers.Dense, tf.contrib.layers", cwd=folder)
+        run(
+            str(python),
+            "-c",
+            "import tensorfleet as tf; tf.keras.layers.Dense, tf.contrib.layers",
+            cwd=folder,
+        )
     if found != printed[1]:
         sys.exit(f"The README's first program printed:\n{found}instead of:\n{printed[1]}")
     print(f"{wheel.name}: installs, and the README's first program prints what the README says.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorfleet.base.naming import publish
 
-FLEET_VERSION = "0.1.0"  # our own, also that of the package: pyproject.toml reads it here
+FLEET_VERSION = "0.2.0"  # our own, also that of the package: pyproject.toml reads it here
 # Scripts compare these with "1.x" to choose an API: they must choose the one we have.
 VERSION = "1.15.0"
 GIT_VERSION = "v1.15.0-tensorfleet"

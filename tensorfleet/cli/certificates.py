@@ -16,8 +16,8 @@ def make_certificates(folder: Path, hosts: list[str]) -> list[Path]:
     """Makes the files that TENSORFLEET_TLS can name; an authority that is there already signs again."""
     if shutil.which("openssl") is None:
         raise OSError(
-            "the openssl program makes the certificates, and it is not installed: try `apt install openssl`, `dnf install "
-            "openssl` or `brew install openssl`, or make ca.pem, server.pem, server.key, client.pem and client.key yourself."
+            "The openssl program is not installed. Install it with `apt install openssl`, `dnf install openssl` or "
+            "`brew install openssl`, or create ca.pem, server.pem, server.key, client.pem and client.key yourself."
         )
     names = ",".join(dict.fromkeys(_name(host) for host in (*hosts, "localhost", "127.0.0.1", "::1")))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def _name(host: str) -> str:
     except ValueError:
         if not host or not all(c.isalnum() or c in "-._*" for c in host):
             raise ValueError(
-                f"{host!r} is neither a host name nor an address: give one such as ps0.example or 10.0.0.7."
+                f"{host!r} is neither a host name nor an address. Give for example ps0.example or 10.0.0.7."
             ) from None
         return f"DNS:{host}"
 

@@ -21,8 +21,8 @@ from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked, spoken, tasks_for
 
 app = typer.Typer(
-    help="Runs TensorFlow 1 scripts as they are, on this machine or on a cluster.",
-    epilog="`tensorfleet run --ps 1 --workers 2 train.py` is the place to start; docs/launch.md has the rest.",
+    help="Run unmodified TensorFlow 1 scripts, on this machine or on a cluster.",
+    epilog="Start with `tensorfleet run --ps 1 --workers 2 train.py`. See docs/launch.md for details.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The entry point of the console script."""
+    """Run the console script."""
     app(prog_name="tensorfleet")
 
 
@@ -46,87 +46,94 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Runs TensorFlow 1 scripts as they are, on this machine or on a cluster."""
+    """Run unmodified TensorFlow 1 scripts, on this machine or on a cluster."""
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 def run(
-    script: Annotated[str, typer.Argument(help="The script, unchanged.", show_default=False)],
+    script: Annotated[str, typer.Argument(help="Path of the script.", show_default=False)],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Its own arguments, best after `--`. {job_name}, {task_index}, {ps_hosts} and {worker_hosts} in "
-            "them stand for the task's own.",
+            help="Arguments of the script, preferably after `--`. {job_name}, {task_index}, {ps_hosts} and "
+            "{worker_hosts} are replaced by the task's values.",
             show_default=False,
         ),
     ] = None,
     module: Annotated[
-        bool, typer.Option("-m", "--module", help="The script is given as a module: trainer.task.")
+        bool, typer.Option("-m", "--module", help="Run a module, such as trainer.task, instead of a file.")
     ] = False,
-    ps: Annotated[int | None, typer.Option(min=0, help="How many parameter servers.")] = None,
-    workers: Annotated[int | None, typer.Option(min=0, help="How many workers.")] = None,
-    chief: Annotated[
-        bool, typer.Option("--chief", help="A task of job `chief` besides the workers.")
-    ] = False,
+    ps: Annotated[int | None, typer.Option(min=0, help="Set the number of parameter servers.")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="Set the number of workers.")] = None,
+    chief: Annotated[bool, typer.Option("--chief", help="Add a task of job `chief`.")] = False,
     evaluator: Annotated[
         bool | None,
         typer.Option(
             "--evaluator/--no-evaluator",
-            help="An evaluator, outside the cluster. Scripts that call `tf.estimator.train_and_evaluate` get one.",
+            help="Add an evaluator outside the cluster. This is the default if the script calls "
+            "`tf.estimator.train_and_evaluate`.",
             show_default=False,
         ),
     ] = None,
     job: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="Tasks of a job by another name: learner=1.")
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help="Add N tasks of another job, such as learner=1."),
     ] = None,
     cluster: Annotated[
-        Path | None, typer.Option(help="A YAML file with hosts and jobs: tasks are started there by ssh.")
+        Path | None, typer.Option(help="Start the tasks over ssh on the hosts in this YAML file.")
     ] = None,
-    gpus_per_worker: Annotated[int | None, typer.Option(min=0, help="GPUs that each worker sees.")] = None,
-    restart: Annotated[int, typer.Option(min=0, help="How often a task that died is started again.")] = 0,
+    gpus_per_worker: Annotated[
+        int | None, typer.Option(min=0, help="Give each worker this many GPUs.")
+    ] = None,
+    restart: Annotated[int, typer.Option(min=0, help="Restart a failed task up to this many times.")] = 0,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="When a task fails, let the others finish.")
+        bool, typer.Option("--keep-going", help="Let the other tasks finish when one fails.")
     ] = False,
-    timeout: Annotated[float | None, typer.Option(help="Seconds after which the run is stopped.")] = None,
-    env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="Set for every task.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Stop the run after this many seconds.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="Set an environment variable of every task.")
+    ] = None,
     flag_names: Annotated[
         str | None,
         typer.Option(
             metavar="ROLE=FLAG,...",
-            help="What the script calls its flags, for job_name, task_index, ps_hosts, worker_hosts.",
+            help="Set the names of the script's flags for job_name, task_index, ps_hosts, worker_hosts.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The run's name.")] = None,
-    log_dir: Annotated[Path, typer.Option(help="Where the logs go: NAME/TASK.log in it.")] = Path("runs"),
+    name: Annotated[str | None, typer.Option(help="Set the name of the run.")] = None,
+    log_dir: Annotated[Path, typer.Option(help="Write logs to NAME/TASK.log in this folder.")] = Path("runs"),
     no_alias: Annotated[
-        bool, typer.Option("--no-alias", help="Leave `import tensorflow` to an installed TensorFlow.")
+        bool, typer.Option("--no-alias", help="Let `import tensorflow` import an installed TensorFlow.")
     ] = False,
     tensorboard: Annotated[
-        Path | None, typer.Option(metavar="LOGDIR", help="Start TensorBoard beside the run.")
+        Path | None, typer.Option(metavar="LOGDIR", help="Start TensorBoard on LOGDIR during the run.")
     ] = None,
-    tui: Annotated[bool, typer.Option("--tui", help="A pane for each task.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print each task's command.")] = False,
+    tui: Annotated[bool, typer.Option("--tui", help="Show each task in a pane.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the command of each task and exit.")
+    ] = False,
 ) -> None:
-    """Runs a script as all the tasks of a cluster, and ends when its workers have ended.
+    """Run a script as the tasks of a cluster.
 
-    Each task is told what it is in every customary way: `TF_CONFIG`, the script's own flags (`--ps_hosts`,
-    `--worker_hosts`, `--job_name`, `--task_index` or its spelling of them), `CLUSTER_SPEC`, `JOB_NAME`,
-    `TASK_INDEX`.
+    The run ends when the workers have ended. Each task gets its role in all usual forms: `TF_CONFIG`, the script's
+    own flags (`--ps_hosts`, `--worker_hosts`, `--job_name`, `--task_index` or similar names), `CLUSTER_SPEC`,
+    `JOB_NAME` and `TASK_INDEX`.
 
     `tensorfleet run --ps 1 --workers 2 train.py -- --train_steps 200`
     """
     if module and (found := file_of(script)) is None:
         path = script.replace(".", "/")
         raise typer.BadParameter(
-            f"{script} is not a file here ({os.getcwd()}): {path}.py or {path}/__main__.py is looked for.",
+            f"No module {script} in {os.getcwd()}: neither {path}.py nor {path}/__main__.py exists.",
             param_hint="-m",
         )
     script = str(found) if module else script
     if not Path(script).is_file() and cluster is None:
-        raise typer.BadParameter(f"{script} is not a file here ({os.getcwd()}).", param_hint="SCRIPT")
+        raise typer.BadParameter(f"No file {script} in {os.getcwd()}.", param_hint="SCRIPT")
     given = list(arguments or [])
     if ps is None and workers is None and not chief and not job and cluster is None:
         given, behind = _counts_behind(Path(script), given)
@@ -154,7 +161,7 @@ def run(
 
 
 def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str, int]]:
-    """`--ps 2` and `--workers 4` behind the script's name are ours where it has no such flags; the rest, and these."""
+    """Split `--ps 2` and `--workers 4` from arguments after the script's name, unless the script has these flags."""
     from tensorfleet.cli.scripts.flags import flags_of
 
     end = given.index("--") if "--" in given else len(given)
@@ -175,7 +182,8 @@ def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str,
         return given, {}
     told = " ".join(f"--{option} {number}" for option, number in found.items())
     print(
-        f"tensorfleet: {told} is taken as ours, since {script} has no such flag; it belongs before the script.",
+        f"tensorfleet: using {told} as an option of the launcher, because {script} has no such flag. "
+        "Write it before the script.",
         file=sys.stderr,
     )
     return rest + given[end:], found
@@ -185,7 +193,9 @@ def _numbers(texts: list[str]) -> dict[str, int]:
     found = _pairs(texts, "--job")
     for name, count in found.items():
         if not count.isdigit():
-            raise typer.BadParameter(f"{name}={count}: how many tasks of {name}?", param_hint="--job")
+            raise typer.BadParameter(
+                f"{name}={count} is not a number of tasks. Write for example {name}=2.", param_hint="--job"
+            )
     return {name: int(count) for name, count in found.items()}
 
 
@@ -223,7 +233,8 @@ def _go(
                 counts = json.loads(made.read_text())
                 made.unlink()
                 typer.echo(
-                    f"tensorfleet: {script} makes a cluster of {spoken(counts)}: starting these.", err=True
+                    f"tensorfleet: {script} creates a cluster of {spoken(counts)}. Restarting with these tasks.",
+                    err=True,
                 )
                 code = go(planning.plan_again(guessed, tasks, counts, iter(free_ports(sum(counts.values())))))
         except OSError as error:
@@ -243,32 +254,39 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint=option)
+            raise typer.BadParameter(f"{text!r} does not have the form NAME=VALUE.", param_hint=option)
         found[key.strip()] = value
     return found
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
 def kubernetes(
-    script: Annotated[str, typer.Argument(help="The script, as its path in the image.", show_default=False)],
+    script: Annotated[str, typer.Argument(help="Path of the script in the image.", show_default=False)],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="Its own arguments.", show_default=False)
+        list[str] | None, typer.Argument(help="Arguments of the script.", show_default=False)
     ] = None,
-    image: Annotated[str, typer.Option(help="A container image with the script and TensorFleet.")] = "",
-    ps: Annotated[int, typer.Option(min=0, help="How many parameter servers.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="How many workers.")] = 2,
-    gpus_per_worker: Annotated[int, typer.Option(min=0, help="GPUs that each worker asks for.")] = 0,
-    env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="Set for every task.")] = None,
-    name: Annotated[str | None, typer.Option(help="The run's name.")] = None,
+    image: Annotated[
+        str, typer.Option(help="Use this container image, with the script and TensorFleet.")
+    ] = "",
+    ps: Annotated[int, typer.Option(min=0, help="Set the number of parameter servers.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Set the number of workers.")] = 2,
+    gpus_per_worker: Annotated[int, typer.Option(min=0, help="Request this many GPUs for each worker.")] = 0,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="Set an environment variable of every task.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Set the name of the run.")] = None,
 ) -> None:
-    """Prints what runs a script on Kubernetes, for `kubectl apply -f -`.
+    """Print Kubernetes manifests for a script.
 
-    A Job for each task, a Service for their names, a Secret with the token.
+    The manifests are a Job for each task, a Service for their names, and a Secret with the token. Pipe them to
+    `kubectl apply -f -`.
     """
     from tensorfleet.cli.manifests import kubernetes as manifest
 
     if not image:
-        raise typer.BadParameter("which container image?", param_hint="--image")
+        raise typer.BadParameter(
+            "Give a container image that has the script and TensorFleet.", param_hint="--image"
+        )
     given = list(arguments or [])
     wishes = planning.Wishes(
         script,
@@ -285,12 +303,12 @@ def kubernetes(
 
 @app.command()
 def ps() -> None:
-    """Lists the runs on this machine, and their tasks."""
+    """List the runs on this machine and their tasks."""
     from tensorfleet.cli.registry import runs
 
     found = list(runs())
     if not found:
-        typer.echo("Nothing is running.")
+        typer.echo("No runs.")
     for entry in found:
         typer.echo(
             f"{entry['name']}  {entry['script']}  (launcher {entry['launcher']}, logs in {entry['logs']})"
@@ -302,22 +320,28 @@ def ps() -> None:
 @app.command()
 def stop(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="The runs' names, as `ps` lists them.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of the runs, as listed by `ps`.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Stop all of your runs on this machine.")] = False,
 ) -> None:
-    """Stops a run and everything it has started. Without a name: the only one there is."""
+    """Stop a run and all its processes.
+
+    You can leave out the name if there is only one run.
+    """
     from tensorfleet.cli.registry import runs, stop_run
 
     known = list(runs())
-    running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "Nothing is running."
+    running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "No runs."
     found = [entry for entry in known if every or not names or entry["name"] in names]
     missing = [name for name in names or [] if name not in {entry["name"] for entry in known}]
     if missing or not found:
-        typer.echo(f"No run {' or '.join(missing)} here. {running}" if missing else running, err=True)
+        typer.echo(
+            f"No run named {' or '.join(missing)} on this machine. {running}" if missing else running,
+            err=True,
+        )
         raise typer.Exit(1)
     if len(found) > 1 and not every and not names:
-        typer.echo(f"Which run? {running} Give its name, or --all.", err=True)
+        typer.echo(f"There are several runs. {running} Give a name, or --all.", err=True)
         raise typer.Exit(2)
     for entry in found:
         typer.echo(f"{entry['name']}: {stop_run(entry)}")
@@ -325,12 +349,15 @@ def stop(
 
 @app.command()
 def explain(
-    script: Annotated[str, typer.Argument(help="The script, unchanged.", show_default=False)],
+    script: Annotated[str, typer.Argument(help="Path of the script.", show_default=False)],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="Its own arguments.", show_default=False)
+        list[str] | None, typer.Argument(help="Arguments of the script.", show_default=False)
     ] = None,
 ) -> None:
-    """Prints which device each operation of a script's graph runs on, and why, without training."""
+    """Print the device of each operation of a script, and the reason.
+
+    This builds the graph without training.
+    """
     from tensorfleet.cli.explain import explain_script
 
     given = list(arguments or [])
@@ -339,7 +366,10 @@ def explain(
 
 @app.command()
 def doctor() -> None:
-    """Looks at this machine: Python, JAX, devices, ports, the token, the clock, the loopback's speed."""
+    """Check this machine's setup.
+
+    The checks cover Python, JAX, devices, ports, the token, the clock and the speed of the loopback.
+    """
     from tensorfleet.cli.doctor import examine
 
     raise typer.Exit(examine())
@@ -347,16 +377,19 @@ def doctor() -> None:
 
 @app.command()
 def certs(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where they go.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder for the certificates.", show_default=False)
+    ],
     hosts: Annotated[
         list[str] | None,
         typer.Argument(metavar="HOST...", help="Names and addresses of the machines.", show_default=False),
     ] = None,
 ) -> None:
-    """Makes certificates for TLS between the machines of a cluster: an authority, a server's and a client's.
+    """Create TLS certificates for the machines of a cluster.
 
-    Copy DIR without `ca.key` to every machine and set `TENSORFLEET_TLS` to it there. Run again with other hosts, it
-    signs new ones by the same authority.
+    This creates an authority, a server certificate and a client certificate. Copy DIR without `ca.key` to every
+    machine and set `TENSORFLEET_TLS` to its path. If you run the command again with other hosts, it signs new
+    certificates with the same authority.
     """
     from tensorfleet.cli.certificates import make_certificates
 
@@ -366,6 +399,6 @@ def certs(
         typer.echo(f"tensorfleet: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(
-        f"Made {', '.join(path.name for path in made)} in {folder}. Keep ca.key here; copy the others."
+        f"Created {', '.join(path.name for path in made)} in {folder}. Keep ca.key here and copy the others."
     )
-    typer.echo(f"Then, for each task and client: TENSORFLEET_TLS={folder} (and TENSORFLEET_TLS_MUTUAL=1)")
+    typer.echo(f"Set TENSORFLEET_TLS={folder} (and TENSORFLEET_TLS_MUTUAL=1) for each task and client.")

@@ -61,7 +61,10 @@ def _python() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     good = sys.version_info >= (3, 11)
     yield Finding(
-        "Python", f"{version} ({sys.executable})", "ok" if good else "bad", "" if good else "needs 3.11"
+        "Python",
+        f"{version} ({sys.executable})",
+        "ok" if good else "bad",
+        "" if good else "install 3.11 or later",
     )
 
 
@@ -82,11 +85,14 @@ def _devices() -> Iterator[Finding]:
     found = ", ".join(str(device) for device in jax.devices())
     yield Finding("devices", f"{found} (JAX ready in {time.perf_counter() - start:.1f} s)", "ok")
     if os.path.exists("/dev/nvidiactl") and not any(d.platform == "gpu" for d in jax.devices()):
-        yield Finding("GPU", "there is one, but JAX does not see it", "warning", 'pip install "jax[cuda12]"')
+        yield Finding("GPU", "present, but JAX does not find it", "warning", 'pip install "jax[cuda12]"')
     cores = core_count()
     few = cores < 4
     yield Finding(
-        "cores", str(cores), "warning" if few else "ok", "more than 2 workers here gain little" * few
+        "cores",
+        str(cores),
+        "warning" if few else "ok",
+        "more than 2 workers on this machine bring little" * few,
     )
 
 
@@ -107,12 +113,14 @@ def _ports() -> Iterator[Finding]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", 2222))
-            yield Finding("port 2222", "free, for scripts that name it", "ok")
+            yield Finding("port 2222", "free", "ok")
         except OSError as error:
-            yield Finding("port 2222", str(error.strerror), "warning", "scripts that name it will not start")
+            yield Finding(
+                "port 2222", str(error.strerror), "warning", "scripts with this port will not start"
+            )
     address = socket.gethostbyname("localhost")
     good = address.startswith("127.")
-    yield Finding("localhost", address, "ok" if good else "warning", "" if good else "see /etc/hosts")
+    yield Finding("localhost", address, "ok" if good else "warning", "" if good else "check /etc/hosts")
 
 
 def _token() -> Iterator[Finding]:
@@ -121,10 +129,10 @@ def _token() -> Iterator[Finding]:
         return
     given = settings.TOKEN_FILE()
     if given is None:
-        yield Finding("token", "made for each run", "ok")
+        yield Finding("token", "created for each run", "ok")
         return
     if not Path(given).is_file():
-        yield Finding("token", f"{given} is not there", "bad", "TENSORFLEET_TOKEN_FILE names it")
+        yield Finding("token", f"{given} does not exist", "bad", "check TENSORFLEET_TOKEN_FILE")
         return
     open_to_others = Path(given).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     verdict, advice = ("bad", f"chmod 600 {given}") if open_to_others else ("ok", "")
@@ -137,7 +145,10 @@ def _clock() -> Iterator[Finding]:
     resolution = time.get_clock_info("monotonic").resolution
     good = 2024 <= year < 2100 and resolution < 1e-3
     yield Finding(
-        "clock", now, "ok" if good else "warning", "" if good else "set it: event files carry the time"
+        "clock",
+        now,
+        "ok" if good else "warning",
+        "" if good else "set the clock: event files contain the time",
     )
 
 
@@ -185,6 +196,6 @@ def _tensorflow() -> Iterator[Finding]:
     try:
         version = importlib.metadata.version("tensorflow")
     except importlib.metadata.PackageNotFoundError:
-        yield Finding("tensorflow", "not installed, and not needed", "ok")
+        yield Finding("tensorflow", "not installed (not needed)", "ok")
     else:
-        yield Finding("tensorflow", f"{version} is installed; runs use it with --no-alias only", "ok")
+        yield Finding("tensorflow", f"{version}, used only with --no-alias", "ok")

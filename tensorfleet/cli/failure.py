@@ -79,7 +79,7 @@ def report(
     where = f" on {host.shown}" if host else ""
     lines = [f"FAILED: {failure.label}{where} {_ended(failure.code)}, {_ago(now - failure.at)}"]
     if host is not None and failure.code == _SSH_FAILED and host.via is None:
-        lines.append(f"  ssh could not reach {host.destination}, or lost the connection. Does this work?")
+        lines.append(f"  ssh could not reach {host.destination}, or lost the connection. Test it with:")
         lines.append(f"  {shlex.join(host.trial())}")
     if reason.is_last_line:
         lines.append(f"  Last line of its log: {reason.error}")
@@ -88,9 +88,9 @@ def report(
     if reason.place:
         lines.append(f"  at {reason.place}" + (f":  {reason.code}" if reason.code else ""))
     if others:
-        lines.append(f"  Failed after it: {', '.join(others)}.")
+        lines.append(f"  Failed later: {', '.join(others)}.")
     if log is not None:
-        lines.append(f"  All of its output: {log}")
+        lines.append(f"  Log: {log}")
     return "\n".join(lines)
 
 

@@ -74,11 +74,13 @@ def read_cluster(path: Path) -> dict[str, list[Host]]:
     try:
         content = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
+        raise ValueError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(content, dict) or not isinstance(content.get("jobs"), dict):
-        raise ValueError(f"{path} needs `jobs`: how many tasks of each job run on which host.")
+        raise ValueError(f"{path} has no `jobs`. Add the number of tasks of each job on each host.")
     if unknown := set(content) - {"hosts", "jobs"}:
-        raise ValueError(f"{path} has {', '.join(sorted(unknown))}, but only `hosts` and `jobs` are known.")
+        raise ValueError(
+            f"{path} has unknown keys {', '.join(sorted(unknown))}. Use only `hosts` and `jobs`."
+        )
     hosts = {name: _host(path, name, entry) for name, entry in (content.get("hosts") or {}).items()}
     return {job: _tasks(path, job, entry, hosts) for job, entry in content["jobs"].items()}
 
@@ -87,10 +89,12 @@ def _host(path: Path, name: str, entry: Any) -> Host:
     if entry is None or isinstance(entry, str):
         return _checked(path, Host(name, entry or name))
     if not isinstance(entry, dict):
-        raise ValueError(f"{path}: host {name!r} is {entry!r}; give an address, or {sorted(_HOST_KEYS)}.")
+        raise ValueError(
+            f"{path}: host {name!r} is {entry!r}. Give an address, or a mapping with {sorted(_HOST_KEYS)}."
+        )
     if unknown := set(entry) - _HOST_KEYS:
         raise ValueError(
-            f"{path}: host {name!r} has {sorted(unknown)}, but only {sorted(_HOST_KEYS)} are known."
+            f"{path}: host {name!r} has unknown keys {sorted(unknown)}. Use only {sorted(_HOST_KEYS)}."
         )
     return _checked(path, Host(name, **{"address": name, **entry}))
 
@@ -99,10 +103,12 @@ def _checked(path: Path, host: Host) -> Host:
     """A host whose names are names: on a command line they are not taken for anything else."""
     for key, value in (("address", host.address), ("user", host.user)):
         if value is not None and not _NAME.fullmatch(str(value)):
-            raise ValueError(f"{path}: host {host.name!r} has the {key} {value!r}, which is none.")
+            raise ValueError(f"{path}: host {host.name!r} has an invalid {key} {value!r}.")
     for key, number in (("port", host.port), ("first_port", host.first_port)):
         if number is not None and not (isinstance(number, int) and 0 < number < 65536):
-            raise ValueError(f"{path}: host {host.name!r} has the {key} {number!r}, which is no port.")
+            raise ValueError(
+                f"{path}: host {host.name!r} has an invalid {key} {number!r}. Give a number from 1 to 65535."
+            )
     return host
 
 
@@ -110,7 +116,11 @@ def _tasks(path: Path, job: str, entry: Any, hosts: dict[str, Host]) -> list[Hos
     if isinstance(entry, list):
         entry = {name: entry.count(name) for name in entry}
     if not isinstance(entry, dict) or not all(isinstance(n, int) and n >= 0 for n in entry.values()):
-        raise ValueError(f"{path}: job {job!r} is {entry!r}; give the number of tasks per host, or a list.")
+        raise ValueError(
+            f"{path}: job {job!r} is {entry!r}. Give the number of tasks per host, or a list of hosts."
+        )
     if unknown := [name for name in entry if name not in hosts]:
-        raise ValueError(f"{path}: job {job!r} wants host {unknown[0]!r}, but `hosts` has {sorted(hosts)}.")
+        raise ValueError(
+            f"{path}: job {job!r} names host {unknown[0]!r}, but `hosts` has only {sorted(hosts)}."
+        )
     return [hosts[name] for name, count in entry.items() for _ in range(count)]

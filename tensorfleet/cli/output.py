@@ -91,7 +91,7 @@ class Output:
         """Says once that logs are not complete: the training is worth more than what is said about it."""
         if not self._has_warned:
             self._has_warned = True
-            self.note(f"cannot write the log {path}: {error.strerror}. The run goes on without it.")
+            self.note(f"cannot write the log {path}: {error.strerror}. The run continues without it.")
 
     def _print(self, text: str) -> None:
         try:
@@ -107,10 +107,10 @@ class Output:
     def _print_no_more(self, error: OSError) -> None:
         """Goes on where the output is a file on a full disk. Python would try again what it could not write."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-        kept = f" Lines of tasks are in {self._log_dir}." if self._logs else ""
+        kept = f" The output is in {self._log_dir}." if self._logs else ""
         with contextlib.suppress(OSError):  # the same file, perhaps
             print(
-                f"tensorfleet: cannot write the output: {error.strerror}. The run goes on without it.{kept}",
+                f"tensorfleet: cannot write the output: {error.strerror}. The run continues without it.{kept}",
                 file=sys.stderr,
                 flush=True,
             )

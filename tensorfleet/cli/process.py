@@ -115,7 +115,7 @@ class Running:
         command = task.host.reached(task.command, environment)
         if shutil.which(command[0]) is None:
             raise FileNotFoundError(
-                f"There is no {command[0]} on this machine, by which {task.label} is started on {task.host.shown}."
+                f"Cannot start {task.label} on {task.host.shown}: {command[0]} is not installed on this machine."
             )
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
         assert process.stdin is not None

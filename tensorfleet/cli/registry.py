@@ -107,6 +107,6 @@ def stop_run(entry: dict[str, Any], patience: float = 5.0) -> str:
         if time.monotonic() > deadline:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)  # its guardian ends the tasks
-            return "killed, as it did not stop"
+            return "killed, because it did not stop"
         time.sleep(0.05)
     return "stopped"

@@ -140,7 +140,7 @@ class Run:
     def _due(self, now: float) -> list[Start | Send]:
         if self._end_time is not None and now >= self._end_time:
             self._end_time = None
-            self._output.note(f"{self._timeout:g} s are over: stopping")
+            self._output.note(f"Timed out after {self._timeout:g} s; stopping.")
             return self._policy.on_timeout(now)
         return self._policy.on_time(now)
 
@@ -154,7 +154,7 @@ class Run:
             self._output.line(what[0], what[1])
             return []
         if kind == "signal":
-            self._output.note(f"{signal.Signals(what[0]).name}: stopping")
+            self._output.note(f"Got {signal.Signals(what[0]).name}; stopping.")
             return self._policy.on_signal(what[0], now)
         label, code = what
         running = self._running.pop(label)
@@ -173,14 +173,14 @@ class Run:
             self._alone.touch()
         except OSError as error:
             self._output.note(
-                f"cannot write {self._alone}: {error.strerror}. An evaluator will not see the end."
+                f"cannot write {self._alone}: {error.strerror}. An evaluator will not notice the end of the run."
             )
 
     def _do(self, action: Start | Send, guardian: Guardian) -> None:
         if isinstance(action, Start):
             host = self._tasks[action.label].host
             where = f" on {host.shown}" if host else ""
-            self._output.note(f"{action.label}{where} died: starting it again")
+            self._output.note(f"{action.label}{where} died; restarting it.")
             self._start(action.label, guardian)
         elif action.label in self._running:
             self._running[action.label].send(action.number)

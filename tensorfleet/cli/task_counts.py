@@ -45,11 +45,11 @@ def tasks_for(wishes: planning.Wishes, asked: Asked, cluster: Path | None = None
         return planning.plan_alone(wishes)
     counts = _adapted(script, counts)
     if not any(counts.values()):
-        raise ValueError("A run needs a task: --workers 1.")
+        raise ValueError("The run has no tasks. Add for example --workers 1.")
     if not any(count for job, count in counts.items() if job not in planning.SERVER_JOBS):
         raise ValueError(
-            "There are only parameter servers, and no worker that would use them: --workers 1. To start one server of "
-            f"a cluster, give it its own arguments: tensorfleet run {wishes.script} --job_name=ps --task_index=0 ..."
+            "The run has only parameter servers. Add for example --workers 1. To start one server of a cluster, pass "
+            f"its arguments to the script: tensorfleet run {wishes.script} --job_name=ps --task_index=0 ..."
         )
     ports = iter(free_ports(sum(counts.values())))
     places = {
@@ -63,16 +63,16 @@ def tasks_for(wishes: planning.Wishes, asked: Asked, cluster: Path | None = None
 
 def _tasks_on_hosts(wishes: planning.Wishes, asked: Asked, cluster: Path, token: str) -> list[planning.Task]:
     if "\n" in token:
-        raise ValueError(f"{planning.TOKEN} has several lines; the hosts are sent one.")
+        raise ValueError(f"{planning.TOKEN} has several lines. Set a token of one line.")
     if not asked.is_nothing:
-        raise ValueError(f"The tasks come from {cluster}: leave out --ps, --workers, --chief and --job.")
+        raise ValueError(f"{cluster} defines the tasks. Leave out --ps, --workers, --chief and --job.")
     hosts = read_cluster(cluster)
     evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
     counts = {job: len(tasks) for job, tasks in hosts.items()}
     if not evaluators and asked.evaluator is not False and _evaluates_nothing(Path(wishes.script), counts):
         _note(
-            f"{wishes.script} calls train_and_evaluate, and nobody evaluates: add a job evaluator to {cluster}, "
-            "with one task (--no-evaluator to say no more of it)."
+            f"{wishes.script} calls train_and_evaluate, but no task evaluates. Add a job evaluator with one task to "
+            f"{cluster}, or pass --no-evaluator."
         )
     return planning.plan(wishes, _placed(hosts), token, evaluators)
 
@@ -85,13 +85,13 @@ def _counts(wishes: planning.Wishes, asked: Asked) -> dict[str, int] | None:
         if (not told and not asked.evaluator) or planning.is_one_task(wishes):
             return None
         counts = planning.jobs_asked_for(wishes)
-        _note(f"{script} is written for a cluster: {spoken(counts)}")
+        _note(f"{script} is written for a cluster. Starting {spoken(counts)}.")
         return counts
     if planning.starts_its_tasks(wishes):
         how = (
-            "makes the tasks of its cluster itself, and runs once"
+            "creates the tasks of its cluster itself, and runs once"
             if makes_servers(script)
-            else "starts no server, and runs once: start the servers that it connects to beside it"
+            else "starts no server, and runs once. Start the servers that it connects to yourself"
         )
         _note(f"{script} {how}.")
         return None
@@ -100,11 +100,11 @@ def _counts(wishes: planning.Wishes, asked: Asked) -> dict[str, int] | None:
     if ps is None and not asked.jobs:
         ps = planning.servers_of(script)
         if ps and (others or asked.chief):
-            _note(f"{script} has a job ps: {spoken({'ps': ps})}")
+            _note(f"{script} has a job ps. Starting {spoken({'ps': ps})}.")
     wanted = {"ps": ps or 0, "chief": int(asked.chief), "worker": others, **asked.jobs}
     counts = planning.with_jobs_of_its_own(script, wanted)
     if counts != wanted:
-        _note(f"{script} has other jobs: {spoken(counts)}")
+        _note(f"{script} has other jobs. Starting {spoken(counts)}.")
     return counts
 
 
@@ -112,16 +112,12 @@ def _adapted(script: Path, wanted: dict[str, int]) -> dict[str, int]:
     """The tasks to start of those that are wanted: a script may have no servers, or a chief of its own."""
     counts = planning.without_servers(script, wanted)
     if counts != wanted:
-        _note(f"{script} has one job, and no parameter servers: workers only.")
+        _note(f"{script} has one job and no parameter servers. Starting workers only.")
     wanted, counts = counts, planning.with_chief(script, counts)
     if counts != wanted:
         job = "master" if counts.get("master") else "chief"
-        how = (
-            "the first worker is started as that"
-            if counts["worker"] < wanted["worker"]
-            else "it is started too"
-        )
-        _note(f"{script} has a job {job}: {how}.")
+        how = "The first worker takes this role" if counts["worker"] < wanted["worker"] else "Starting it too"
+        _note(f"{script} has a job {job}. {how}.")
     return counts
 
 
@@ -130,7 +126,7 @@ def _has_evaluator(script: Path, asked: Asked, counts: dict[str, int]) -> bool:
         return asked.evaluator
     if not _evaluates_nothing(script, counts):
         return False
-    _note(f"{script} calls train_and_evaluate: an evaluator is started too (--no-evaluator for none).")
+    _note(f"{script} calls train_and_evaluate. Starting an evaluator too (--no-evaluator for none).")
     return True
 
 

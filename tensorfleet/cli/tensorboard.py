@@ -21,7 +21,7 @@ def tensorboard(log_dir: Path | None) -> Iterator[None]:
         yield
         return
     if importlib.util.find_spec("tensorboard") is None:
-        print("tensorfleet: TensorBoard is not installed (pip install tensorboard)", file=sys.stderr)
+        print("tensorfleet: TensorBoard is not installed. Run pip install tensorboard.", file=sys.stderr)
         yield
         return
     from tensorfleet.cli.process import Guardian

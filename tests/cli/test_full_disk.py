@@ -31,7 +31,7 @@ def test_a_log_that_finds_no_room_costs_the_run_nothing_but_one_warning(here):
     (logs / "main-0.log").symlink_to("/dev/full")
     done = run(here, "run", "--name", "r", "train.py")
     assert done.code == 0 and done.stdout.endswith("line 1999\ndone\n"), done.stderr
-    warning = "tensorfleet: cannot write the log runs/r/main-0.log: No space left on device. The run goes on without it.\n"
+    warning = "tensorfleet: cannot write the log runs/r/main-0.log: No space left on device. The run continues without it.\n"
     assert done.stdout.count("cannot write") == 1 and warning in done.stdout
 
 
@@ -49,8 +49,8 @@ def test_an_output_that_finds_no_room_leaves_the_logs(here):
         )
     assert done.returncode == 0
     assert done.stderr == (
-        "tensorfleet: cannot write the output: No space left on device. The run goes on without it. "
-        "Lines of tasks are in runs/r.\n"
+        "tensorfleet: cannot write the output: No space left on device. The run continues without it. "
+        "The output is in runs/r.\n"
     )
     assert (here / "runs" / "r" / "main-0.log").read_text().endswith("line 1999\ndone\n")
 

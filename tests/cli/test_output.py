@@ -135,8 +135,8 @@ def test_the_block_names_task_code_error_line_and_time():
         "FAILED: worker/1 exited with code 1, 5 s ago",
         "  E: x",
         "  at train.py:3:  f()",
-        "  Failed after it: worker/0.",
-        "  All of its output: r/worker-1.log",
+        "  Failed later: worker/0.",
+        "  Log: r/worker-1.log",
     ]
 
 
@@ -161,7 +161,7 @@ def test_the_block_names_the_host_and_how_to_try_it():
     block = report(Failure("worker/0", 255, 1.0), reason, 1.5, None, [], host)
     assert block.splitlines() == [
         "FAILED: worker/0 on beta (10.0.0.2) exited with code 255, just now",
-        "  ssh could not reach me@10.0.0.2, or lost the connection. Does this work?",
+        "  ssh could not reach me@10.0.0.2, or lost the connection. Test it with:",
         "  ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 -p 2200 "
         "-- me@10.0.0.2 true",
         "  Last line of its log: Host key verification failed.",

@@ -42,7 +42,7 @@ def test_panes_say_when_there_are_no_logs(tmp_path):
 def test_what_the_launcher_says_comes_after_the_panes(tmp_path):
     stream = Terminal()
     panes = Panes(["ps/0", "worker/0"], tmp_path, stream)
-    panes.note("worker/0 died: starting it again")
+    panes.note("worker/0 died; restarting it.")
     assert "worker/0 died" not in stream.getvalue()
     panes.close()
-    assert "tensorfleet: worker/0 died: starting it again" in stream.getvalue()
+    assert "tensorfleet: worker/0 died; restarting it." in stream.getvalue()

@@ -187,9 +187,7 @@ def test_an_address_stays_one_word_of_the_command_it_is_put_into():
 )
 def test_what_is_no_name_of_a_host_is_refused(tmp_path, host):
     path = write(tmp_path, f"hosts:\n  alpha: {host}\njobs: {{worker: [alpha]}}\n")
-    with pytest.raises(
-        ValueError, match="host 'alpha' has the (address|user|port|first_port) .*, which is no"
-    ):
+    with pytest.raises(ValueError, match="host 'alpha' has an invalid (address|user|port|first_port) "):
         read_cluster(path)
 
 
@@ -225,12 +223,12 @@ def test_kubernetes_gets_a_job_for_each_task(script):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("hosts: {a: 1.2.3.4}", "needs `jobs`"),
-        ("jobs: {ps: {a: 1}}", "job 'ps' wants host 'a', but `hosts` has \\[\\]"),
-        ("hosts: {a: {adress: x}}\njobs: {ps: {a: 1}}", "host 'a' has \\['adress'\\], but only"),
-        ("hosts: {a: x}\njobs: {ps: {a: many}}", "give the number of tasks per host"),
-        ("jobs: {}\nnodes: {}", "has nodes, but only `hosts` and `jobs`"),
-        ("jobs: [", "is no YAML"),
+        ("hosts: {a: 1.2.3.4}", "has no `jobs`"),
+        ("jobs: {ps: {a: 1}}", "job 'ps' names host 'a', but `hosts` has only \\[\\]"),
+        ("hosts: {a: {adress: x}}\njobs: {ps: {a: 1}}", "host 'a' has unknown keys \\['adress'\\]. Use only"),
+        ("hosts: {a: x}\njobs: {ps: {a: many}}", "Give the number of tasks per host"),
+        ("jobs: {}\nnodes: {}", "has unknown keys nodes. Use only `hosts` and `jobs`"),
+        ("jobs: [", "is not valid YAML"),
     ],
 )
 def test_mistakes_in_a_cluster_file_are_named(tmp_path, text, message):

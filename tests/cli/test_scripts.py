@@ -68,13 +68,13 @@ def test_machines_written_into_the_script_are_this_one(tmp_path):
 def test_a_script_that_makes_all_servers_itself_runs_once(tmp_path):
     done = cluster(tmp_path, "five_servers")
     assert done.stdout.count("total 60\n") == 1
-    assert "five_servers.py makes the tasks of its cluster itself, and runs once." in done.stderr
+    assert "five_servers.py creates the tasks of its cluster itself, and runs once." in done.stderr
 
 
 def test_a_list_of_hosts_is_of_one_job(tmp_path):
     done = cluster(tmp_path, "one_list_of_hosts")
     assert lines_of(done, "worker/0")[-1] == "the sum over 2 tasks is 3"
-    assert "one_list_of_hosts.py has one job, and no parameter servers: workers only." in done.stderr
+    assert "one_list_of_hosts.py has one job and no parameter servers. Starting workers only." in done.stderr
     assert "[ps/0]" not in done.stdout
 
 
@@ -145,7 +145,7 @@ def test_a_worker_that_is_killed_comes_back(tmp_path):
     arguments = ("run", "--ps", "1", "--workers", "2", "--restart", "1", script("dying_worker"))
     done = run(tmp_path, *arguments)
     assert done.code == 0, done.stdout + done.stderr
-    assert "worker/1 died: starting it again" in done.stdout
+    assert "worker/1 died; restarting it." in done.stdout
     assert done.stdout.count("ended after step") == 2
 
 

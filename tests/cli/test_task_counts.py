@@ -26,7 +26,7 @@ def labels(tmp_path):
 def test_a_script_that_trains_and_evaluates_gets_an_evaluator(labels, capsys):
     assert labels(ESTIMATOR, Asked(ps=1, workers=2)) == ["ps/0", "chief/0", "worker/0", "evaluator/0"]
     assert (
-        "calls train_and_evaluate: an evaluator is started too (--no-evaluator for none)"
+        "calls train_and_evaluate. Starting an evaluator too (--no-evaluator for none)"
         in capsys.readouterr().err
     )
 
@@ -54,22 +54,20 @@ def test_a_cluster_file_without_an_evaluator_is_said_to_have_none(labels, tmp_pa
     file = tmp_path / "cluster.yaml"
     file.write_text("hosts: {a: 10.0.0.1}\njobs: {ps: {a: 1}, chief: {a: 1}, worker: {a: 1}}\n")
     assert labels(ESTIMATOR, Asked(), file) == ["ps/0", "chief/0", "worker/0"]
-    assert f"add a job evaluator to {file}" in capsys.readouterr().err
+    assert f"Add a job evaluator with one task to {file}" in capsys.readouterr().err
     labels(ESTIMATOR, Asked(evaluator=False), file)
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("asked", [Asked(ps=2, workers=0), Asked(workers=0)])
 def test_parameter_servers_without_workers_are_refused(labels, asked, capsys):
-    with pytest.raises(
-        ValueError, match="only parameter servers, and no worker that would use them: --workers 1"
-    ):
+    with pytest.raises(ValueError, match="The run has only parameter servers. Add for example --workers 1"):
         labels(CLUSTER, asked)
     assert capsys.readouterr().err == ""  # no advice beside it
 
 
 def test_no_task_at_all_is_refused(labels):
-    with pytest.raises(ValueError, match="A run needs a task: --workers 1"):
+    with pytest.raises(ValueError, match="The run has no tasks. Add for example --workers 1"):
         labels(CLUSTER, Asked(ps=0, workers=0))
 
 
@@ -90,9 +88,9 @@ def test_stop_needs_a_name_where_there_are_several_runs(tmp_path):
             second.read_until("waiting")
             refused = run(tmp_path, "stop")
             assert (refused.code, refused.stdout) == (2, "")
-            assert refused.stderr == "Which run? Running: a, b. Give its name, or --all.\n"
+            assert refused.stderr == "There are several runs. Running: a, b. Give a name, or --all.\n"
             wrong = run(tmp_path, "stop", "a", "c")
-            assert (wrong.code, wrong.stderr) == (1, "No run c here. Running: a, b.\n")
+            assert (wrong.code, wrong.stderr) == (1, "No run named c on this machine. Running: a, b.\n")
             assert run(tmp_path, "stop", "b").stdout == "b: stopped\n"
             second.end()
         assert run(tmp_path, "stop").stdout == "a: stopped\n"

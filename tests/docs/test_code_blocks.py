@@ -117,7 +117,7 @@ def test_programs_run_and_print_what_the_page_shows(page: Path, tmp_path: Path):
         where = f"{blocks[0].place}\n{done.stdout}\n{done.stderr}"
         if shown is not None and shown.remark == "fails with":
             assert done.returncode == 1, where
-            printed = done.stderr[done.stderr.index("tensorfleet.base.errors.") :]
+            printed = done.stderr[done.stderr.index("tensorfleet.errors.") :]
             assert ports.take_back(printed.replace(str(folder), "/home/me")) == shown.code, where
             continue
         assert done.returncode == 0, where

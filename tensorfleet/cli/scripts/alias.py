@@ -38,7 +38,7 @@ def install() -> None:
         return
     loaded = sys.modules.get(_THEM)
     if loaded is not None and not str(getattr(loaded, "__file__", "")).startswith(str(_STAND_IN)):
-        raise RuntimeError("tensorflow is imported already: install TensorFleet's alias before that.")
+        raise RuntimeError("tensorflow is already imported. Install TensorFleet's alias first.")
     sys.meta_path.insert(0, _Finder())
     old_scripts().install()
     sys.meta_path.append(_LastFinder())

@@ -109,7 +109,7 @@ def roles(
     found: dict[str, Flag] = {}
     for role, name in (names or {}).items():
         if role not in SPELLINGS:
-            raise ValueError(f"--flag-names knows {', '.join(SPELLINGS)}, but not {role!r}.")
+            raise ValueError(f"--flag-names has an unknown role {role!r}. Use one of {', '.join(SPELLINGS)}.")
         found[role] = flags.get(name, Flag(name))
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
         known_as = _switched_by if flag.is_switch else role_of

@@ -119,8 +119,8 @@ def _note(error: BaseException, path: str) -> None:
     where = f" ({path}:{lines[-1]})" if lines else ""
     text = str(error).partition("\n")[0]
     print(
-        f"tensorfleet: the run is over; what the script does after server.join() ended with "
-        f"{type(error).__name__}: {text}{where}. TensorFlow does not get there.",
+        f"tensorfleet: the run is over; code after server.join() raised {type(error).__name__}: {text}{where}. "
+        "TensorFlow never reaches this code.",
         file=sys.stderr,
     )
 
@@ -145,7 +145,8 @@ def _compile(path: str, module: ModuleType, use_alias: bool) -> CodeType:
     module.__dict__.update(old_scripts().names_for(source, is_old))
     if is_old:
         print(
-            f"tensorfleet: {path} is Python 2 and runs as Python 3: see docs/migrating.md.", file=sys.stderr
+            f"tensorfleet: {path} is Python 2. Translating it to Python 3; see docs/migrating.md.",
+            file=sys.stderr,
         )
     return code
 

@@ -102,7 +102,7 @@ def test_the_customary_name_goes_before_others(tmp_path):
 
 def test_names_can_be_given():
     assert roles({}, {"job_name": "kind"}) == {"job_name": Flag("kind")}
-    with pytest.raises(ValueError, match="knows ps_hosts, .*but not 'jobs'"):
+    with pytest.raises(ValueError, match="unknown role 'jobs'. Use one of ps_hosts, "):
         roles({}, {"jobs": "kind"})
 
 

@@ -31,7 +31,7 @@ def test_a_module_of_a_package_is_run_by_its_name_and_by_its_path(package, sourc
 
 def test_a_module_that_is_not_there_is_said_so(package):
     done = launching.run(package, "run", "-m", "trainer.tusk")
-    assert done.code == 2 and "trainer.tusk is not a file here" in done.stderr
+    assert done.code == 2 and "No module trainer.tusk" in done.stderr
 
 
 def test_modules_and_packages_have_files(package):

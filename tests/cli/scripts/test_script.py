@@ -76,7 +76,10 @@ def test_a_script_in_python_2_runs(tmp_path):
         tmp_path, 'import tensorflow as tf\nx = 7 / 2\nprint "loss", x, tf.Session().run(tf.constant(x))\n'
     )
     assert (done.code, done.stdout) == (0, "loss 3 3\n")
-    assert done.stderr == "tensorfleet: train.py is Python 2 and runs as Python 3: see docs/migrating.md.\n"
+    assert (
+        done.stderr
+        == "tensorfleet: train.py is Python 2. Translating it to Python 3; see docs/migrating.md.\n"
+    )
 
 
 def test_python_2_that_cannot_be_translated_is_named_with_its_line(tmp_path):
@@ -150,7 +153,7 @@ def test_what_a_script_does_with_another_server_after_the_end_is_no_failure(tmp_
     )
     done = launching.run(tmp_path, "train.py")
     assert done.code == 0
-    assert "the run is over; what the script does after server.join() ended with ValueError" in done.stderr
+    assert "the run is over; code after server.join() raised ValueError" in done.stderr
 
 
 def test_a_script_ends_where_it_joins_its_server(tmp_path):
