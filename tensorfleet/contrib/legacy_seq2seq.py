@@ -11,6 +11,7 @@ from tensorfleet.api import export, find
 from tensorfleet.contrib.rnn import linear
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.old_order import loss_of
 from tensorfleet.variables.scope import get_variable, get_variable_scope, variable_scope
 
 
@@ -178,7 +179,7 @@ def sequence_loss_by_example(
                 loss = find("nn.sparse_softmax_cross_entropy_with_logits")
                 cost = loss(labels=find("reshape")(target, [-1]), logits=logit)
             else:
-                cost = softmax_loss_function(labels=target, logits=logit)
+                cost = loss_of(softmax_loss_function, target, logit)
             costs.append(cost * weight)
         total = find("add_n")(costs)
         return total / (find("add_n")(list(weights)) + 1e-12) if average_across_timesteps else total

@@ -8,7 +8,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.scopes import colocate_with
 from tensorfleet.shapes import as_shape
 from tensorfleet.variables.initializers import Zeros
-from tensorfleet.variables.scope import get_variable, variable_scope
+from tensorfleet.variables.scope import AUTO_REUSE, get_variable, get_variable_scope, variable_scope
 from tensorfleet.variables.variable import ResourceVariable, SaveSliceInfo, Variable
 
 
@@ -52,11 +52,12 @@ def _in_scope_of(primary: Any, name: str, colocate: bool, validate: bool, **want
 
 
 def _create(primary: Any, validate: bool, **wanted: Any) -> Variable:
-    from tensorfleet.variables.scope import get_variable_scope
-
     scope = get_variable_scope()
     outer, partitioner = scope.name, scope.partitioner
     scope.set_partitioner(None)  # a slot of one part is one variable
+    if scope.reuse is True:
+        # Before 0.12 slots were made where variables are reused, too. In 1.15 that is an error, unless there is such a slot.
+        scope._reuse = AUTO_REUSE
     try:
         slot = get_variable(
             "",
