@@ -128,7 +128,7 @@ def _token() -> Iterator[Finding]:
         yield Finding("token", "from TENSORFLEET_TOKEN", "ok")
         return
     given = settings.TOKEN_FILE()
-    if given is None:
+    if not given:
         yield Finding("token", "created for each run", "ok")
         return
     if not Path(given).is_file():

@@ -7,6 +7,7 @@ error in 1.15, it can have one meaning only. It is taken, with one warning for e
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -61,6 +62,23 @@ def _warn(public: str, order: list[str]) -> None:
             ", ".join(f"{name}=..." for name in dict.fromkeys(order)),
             stacklevel=3,
         )
+
+
+def loss_of(function: Callable, labels: Any, logits: Any) -> Any:
+    """What a loss function of the user's gives.
+
+    It is called with `labels` and `logits` by name. Before 1.2 it was called by position, and had names of its own for
+    them: labels first if it calls its first argument so, else logits first, as before 1.0.
+    """
+    try:
+        taken = inspect.signature(function).parameters
+    except ValueError:  # a function that is not Python's
+        return function(labels=labels, logits=logits)
+    by_name = {"labels", "logits"} <= taken.keys()
+    if by_name or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values()):
+        return function(labels=labels, logits=logits)
+    first = next(iter(taken), "")
+    return function(labels, logits) if first.startswith(("label", "target")) else function(logits, labels)
 
 
 def is_tensor_of(value: Any, kind: str) -> bool:

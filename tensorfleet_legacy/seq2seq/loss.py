@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet.base.naming import export, find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.argument_order import loss_of
 
 _RANKS = (
     (3, "Logits must be a [batch_size x sequence_length x logits] tensor"),
@@ -52,7 +53,7 @@ def sequence_loss(
         flat = find("reshape")(logits, [-1, find("shape")(logits)[2]])
         labels = find("reshape")(targets, [-1])
         loss = softmax_loss_function or find("nn.sparse_softmax_cross_entropy_with_logits")
-        costs = loss(labels=labels, logits=flat) * find("reshape")(weights, [-1])
+        costs = loss_of(loss, labels, flat) * find("reshape")(weights, [-1])
         costs = find("reshape")(costs, find("shape")(logits)[0:2])
         if average_across_timesteps and average_across_batch:
             return _reduce(costs, weights, None, False)

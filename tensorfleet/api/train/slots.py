@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.api.variables.initializers import Zeros
-from tensorfleet.api.variables.scope import get_variable, variable_scope
+from tensorfleet.api.variables.scope import AUTO_REUSE, get_variable, get_variable_scope, variable_scope
 from tensorfleet.api.variables.variable import ResourceVariable, SaveSliceInfo, Variable
 from tensorfleet.base.shapes import as_shape
 from tensorfleet.graph.apply import apply
@@ -52,11 +52,12 @@ def _in_scope_of(primary: Any, name: str, colocate: bool, validate: bool, **want
 
 
 def _create(primary: Any, validate: bool, **wanted: Any) -> Variable:
-    from tensorfleet.api.variables.scope import get_variable_scope
-
     scope = get_variable_scope()
     outer, partitioner = scope.name, scope.partitioner
     scope.set_partitioner(None)  # a slot of one part is one variable
+    if scope.reuse is True:
+        # Before 0.12 slots were made where variables are reused, too. In 1.15 that is an error, unless there is such a slot.
+        scope._reuse = AUTO_REUSE
     try:
         slot = get_variable(
             "",

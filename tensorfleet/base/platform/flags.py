@@ -41,6 +41,12 @@ class _Flags:
         else:
             self.__dict__[name] = value  # before absl a program could set what it had not defined
 
+    def _parse_flags(self) -> None:
+        """Parses the command line, as before absl scripts did before they printed all flags."""
+        values = self.__dict__["_values"]
+        if not values.is_parsed():
+            _parse_what_is_known(values)
+
     def __delattr__(self, name: str) -> None:
         if name in self.__dict__:
             del self.__dict__[name]

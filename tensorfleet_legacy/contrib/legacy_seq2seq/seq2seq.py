@@ -11,6 +11,7 @@ from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export, find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.argument_order import loss_of
 from tensorfleet_legacy.contrib.rnn.lstm_ops import linear
 
 
@@ -178,7 +179,7 @@ def sequence_loss_by_example(
                 loss = find("nn.sparse_softmax_cross_entropy_with_logits")
                 cost = loss(labels=find("reshape")(target, [-1]), logits=logit)
             else:
-                cost = softmax_loss_function(labels=target, logits=logit)
+                cost = loss_of(softmax_loss_function, target, logit)
             costs.append(cost * weight)
         total = find("add_n")(costs)
         return total / (find("add_n")(list(weights)) + 1e-12) if average_across_timesteps else total

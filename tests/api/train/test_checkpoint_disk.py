@@ -12,9 +12,9 @@ from tensorfleet.base.formats import atomic_files as whole_files
 
 
 class Disk:
-    """Tells in which order data files came to disk and were deleted."""
+    """Tells in which order data files of a folder came to disk and were deleted; others may still be on their way."""
 
-    def __init__(self, monkeypatch):
+    def __init__(self, monkeypatch, folder):
         self.seen = []
         self._go = threading.Event()
         self._go.set()
@@ -22,13 +22,13 @@ class Disk:
 
         def fsync(file):
             path = os.readlink(f"/proc/self/fd/{file}")
-            if ".data-" in path:
+            if ".data-" in path and path.startswith(str(folder)):
                 assert self._go.wait(30)
                 self._saw("synced", path)
             sync(file)
 
         def removed(path, *args, **kwargs):
-            if ".data-" in str(path) and "tempstate" not in str(path):
+            if ".data-" in str(path) and "tempstate" not in str(path) and str(path).startswith(str(folder)):
                 self._saw("removed", str(path))
             remove(path, *args, **kwargs)
 
@@ -46,8 +46,8 @@ class Disk:
 
 
 @pytest.fixture
-def disk(monkeypatch):
-    return Disk(monkeypatch)
+def disk(monkeypatch, tmp_path):
+    return Disk(monkeypatch, tmp_path)
 
 
 @pytest.fixture

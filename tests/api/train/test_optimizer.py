@@ -230,3 +230,16 @@ def test_hyperparameters_may_be_functions(resource):
     with initialized() as session:
         session.run(train)
         assert session.run(w) == pytest.approx(0.5)
+
+
+def test_slots_are_made_where_variables_are_reused(session):
+    w = tf.get_variable("w", initializer=1.0)
+    with tf.variable_scope(tf.get_variable_scope()) as scope:
+        scope.reuse_variables()
+        train = tf.train.AdamOptimizer(0.1).minimize(w * w, var_list=[w])
+        with pytest.raises(ValueError, match="does not exist"):
+            tf.get_variable("v", [])
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    assert session.run(w) == pytest.approx(0.9)
+    assert {"w/Adam", "w/Adam_1"} <= {v.op.name for v in tf.global_variables()}

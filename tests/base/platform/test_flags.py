@@ -159,3 +159,8 @@ def test_the_beginning_of_one_flags_name_is_enough_where_the_program_does_not_ru
     before = "flags.DEFINE_string('task_index', '', '')\nprint(FLAGS.task_index)\nraise SystemExit"
     assert script("--task=1", before=before).stdout == "1\n"
     assert "Unknown command line flag" in script("--tusk=1", before=before).stderr
+
+
+def test_a_script_may_parse_its_flags_as_before_absl():
+    before = "FLAGS._parse_flags(); print(sorted(FLAGS.__flags)[-1])"
+    assert script("--n=5", before=before).stdout.endswith("[] 5 x False True\n")

@@ -150,3 +150,25 @@ def test_buckets_share_one_model_which_learns():
 
 def test_it_is_also_found_where_it_was_before_1_0():
     assert tf.nn.seq2seq.rnn_decoder is legacy_seq2seq.rnn_decoder
+
+
+def _difference(labels, logits):
+    return tf.cast(labels, tf.float32) - logits
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _difference,
+        lambda labels, inputs: _difference(labels, inputs),  # as of 1.0
+        lambda inputs, labels: _difference(labels, inputs),  # before
+        lambda logit, target: _difference(target, logit),
+        lambda **given: _difference(**given),
+    ],
+)
+def test_a_loss_function_may_have_the_arguments_of_any_version(session, function):
+    logits, target, weight = tf.constant([5.0]), tf.constant([7]), tf.constant([1.0])
+    loss = tf.nn.seq2seq.sequence_loss_by_example(
+        [logits], [target], [weight], softmax_loss_function=function
+    )
+    assert session.run(loss) == pytest.approx([2.0])
