@@ -159,7 +159,7 @@ def test_a_forked_process_makes_helpers_of_its_own():
     program = """
 import os, threading
 import tensorfleet as tf
-from tensorfleet.ops import side_by_side
+from tensorfleet.kernels import parallel_for as side_by_side
 def names():
     found, barrier = set(), threading.Barrier(2)
     def work(start, stop):
@@ -182,7 +182,7 @@ def test_a_session_says_how_many_threads():
 import threading
 import tensorfleet as tf
 import tensorfleet as tf
-from tensorfleet.ops import side_by_side
+from tensorfleet.kernels import parallel_for as side_by_side
 side_by_side.core_count = lambda: 8
 def parts():
     found = []

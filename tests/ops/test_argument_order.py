@@ -98,7 +98,7 @@ def test_each_function_warns_once_at_the_line_that_calls_it(caplog):
         "tf.concat is called with its arguments of before TensorFlow 1.0. "
         "Give them by name: axis=..., values=..., name=....",
     ]
-    assert caplog.records[0].filename == "test_old_order.py"
+    assert caplog.records[0].filename == "test_argument_order.py"
 
 
 def test_functions_keep_the_signature_of_1_15():
