@@ -329,12 +329,15 @@ def explain(
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Its own arguments.", show_default=False)
     ] = None,
+    passes: Annotated[
+        bool, typer.Option("--passes", help="Print what each pass does to the plan of a step instead.")
+    ] = False,
 ) -> None:
     """Prints which device each operation of a script's graph runs on, and why, without training."""
     from tensorfleet.cli.explain import explain_script
 
     given = list(arguments or [])
-    explain_script(script, given[1:] if given[:1] == ["--"] else given)
+    explain_script(script, given[1:] if given[:1] == ["--"] else given, passes)
 
 
 @app.command()
