@@ -18,11 +18,13 @@ from tensorfleet.api.summary.writer import FileWriterCache
 from tensorfleet.cluster.server import Server
 from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
 from tensorfleet.kernels import philox
+from tensorfleet.passes import verify
 from tensorfleet.session.session import Session
 from tests.support.tasks import Tasks
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("repeatable")
+verify.enable()
 # In the background a shell has its children ignore Ctrl-C, and theirs too; the tests send it to theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

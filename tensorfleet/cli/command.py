@@ -353,6 +353,9 @@ def explain(
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Arguments of the script.", show_default=False)
     ] = None,
+    passes: Annotated[
+        bool, typer.Option("--passes", help="Print what each pass does to the plan of a step instead.")
+    ] = False,
 ) -> None:
     """Print the device of each operation of a script, and the reason.
 
@@ -361,7 +364,7 @@ def explain(
     from tensorfleet.cli.explain import explain_script
 
     given = list(arguments or [])
-    explain_script(script, given[1:] if given[:1] == ["--"] else given)
+    explain_script(script, given[1:] if given[:1] == ["--"] else given, passes)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`tensorfleet explain`: where a script's operations go, found without running any of them."""
+"""`tensorfleet explain`: where a script's operations go, or what the passes do, found without running a step."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from typing import Any
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.scripts.script import run_script
 
+_LOCAL_DEVICES = ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
 
 class _Ready(BaseException):
     """The script was about to use a session: its graph is there. No `except Exception` stops this one."""
 
-    def __init__(self, graph: Any, config: Any) -> None:
+    def __init__(self, graph: Any, config: Any, fetches: Any = None) -> None:
         super().__init__()
         self.graph = graph
         self.config = config
+        self.fetches = fetches
 
 
 class _Server:
     """In place of `tf.train.Server`: remembers the cluster, listens nowhere."""
 
     devices: list[str] = []
+    cluster: Any = None
+    own = ("", 0)
     target = "explain://"
 
     def __init__(
@@ -45,6 +50,7 @@ class _Server:
         tasks = [(j, i) for j in cluster.jobs for i in cluster.task_indices(j)]
         own = (job_name or cluster.jobs[0], task_index or 0)
         tasks.sort(key=lambda task: (task != own, task))  # what is not placed goes to the session's own task
+        _Server.cluster, _Server.own = cluster, own
         _Server.devices = [f"/job:{j}/replica:0/task:{i}/device:CPU:0" for j, i in tasks]
 
     def start(self) -> None:
@@ -55,8 +61,11 @@ class _Server:
         raise SystemExit(0)
 
 
-def explain_script(script: str, arguments: list[str]) -> None:
-    """Runs a script until it uses a session, as the first worker of a small cluster if it is made for one."""
+def explain_script(script: str, arguments: list[str], passes: bool = False) -> None:
+    """Runs a script until it uses a session, as the first worker of a small cluster if it is made for one.
+
+    Then prints where the operations go, or what the `passes` do to its step.
+    """
     import tensorfleet as tf
     from tensorfleet.graph.scopes import get_default_graph
     from tensorfleet.session.session import BaseSession
@@ -65,16 +74,17 @@ def explain_script(script: str, arguments: list[str]) -> None:
         arguments = _as_worker(script, arguments)
     _stop_at_sessions(BaseSession)
     tf.train.Server = _Server  # type: ignore[attr-defined]
-    graph, config = None, None
+    graph, config, fetches = None, None, None
     try:
         run_script(script, arguments)
     except _Ready as ready:
-        graph, config = ready.graph, ready.config
+        graph, config, fetches = ready.graph, ready.config, ready.fetches
     except SystemExit as end:
         if end.code not in (None, 0):
             raise
     sys.stdout.flush()
-    print(_table(graph or get_default_graph(), config))
+    graph = graph or get_default_graph()
+    print(_passes(graph, config, fetches) if passes else _table(graph, config))
 
 
 def _stop_at_sessions(session: Any) -> None:
@@ -87,8 +97,8 @@ def _stop_at_sessions(session: Any) -> None:
             raise _Ready(graph if graph is not None else get_default_graph(), config)
         make(self, target, graph, config)
 
-    def run(self: Any, *args: Any, **kwargs: Any) -> None:
-        raise _Ready(self._graph, self._config)
+    def run(self: Any, fetches: Any, *args: Any, **kwargs: Any) -> None:
+        raise _Ready(self._graph, self._config, fetches)
 
     session.__init__ = init
     session.run = session.make_callable = session.partial_run_setup = run
@@ -103,11 +113,28 @@ def _as_worker(script: str, arguments: list[str]) -> list[str]:
     return task.command[task.command.index(script) + 1 :]
 
 
+def _passes(graph: Any, config: Any, fetches: Any) -> str:
+    from tensorfleet.cli.explain_passes import passes_table
+    from tensorfleet.cluster.master.placer import ClusterPlacer, task_name
+    from tensorfleet.passes.place import Placer
+
+    soft = bool(getattr(config, "allow_soft_placement", False))
+    if _Server.cluster is None:
+        return passes_table(graph, fetches, Placer(_LOCAL_DEVICES, soft), on_tasks=False)
+
+    def devices_of(job: str, index: int, waits: bool) -> list[str]:
+        return [f"{task_name(job, index)}/device:CPU:0"]
+
+    filters = list(getattr(config, "device_filters", ()))
+    placer = ClusterPlacer(_Server.cluster, _Server.own, devices_of, filters, soft)
+    return passes_table(graph, fetches, placer, on_tasks=True)
+
+
 def _table(graph: Any, config: Any) -> str:
     from tensorfleet.fleet.placement import placement_table
     from tensorfleet.passes.place import Placer
 
-    devices = _Server.devices or ["/job:localhost/replica:0/task:0/device:CPU:0"]
+    devices = _Server.devices or _LOCAL_DEVICES
     placer = Placer(devices, bool(getattr(config, "allow_soft_placement", False)))
     placer.check(graph.get_operations())
     for op in graph.get_operations():

@@ -11,19 +11,22 @@ import heapq
 from collections import Counter
 
 from tensorfleet.graph.operation import Operation
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import PartKind, Plan
 
-_ON_STATE = {"alone", "chunks", "gather", "loop", "rows"}
+_ON_STATE = {PartKind.ALONE, PartKind.CHUNKS, PartKind.GATHER, PartKind.LOOP, PartKind.ROWS}
 
 
-def joinable(plan: Plan, kinds: dict[Operation, str]) -> set[Operation]:
+def joinable(plan: Plan, kinds: dict[Operation, PartKind]) -> set[Operation]:
     """The operations that may run together with others of their type."""
     if plan.nested:
         return set()
     able = {
         op
         for op, kind in kinds.items()
-        if kind == "host" and op.spec.joined is not None and op not in plan.guards and op not in plan.merges
+        if kind is PartKind.HOST
+        and op.spec.joined is not None
+        and op not in plan.guards
+        and op not in plan.merges
     }
     count = Counter(op.type for op in able)
     return {op for op in able if count[op.type] > 1}
@@ -32,7 +35,7 @@ def joinable(plan: Plan, kinds: dict[Operation, str]) -> set[Operation]:
 def put_off(
     ops: list[Operation],
     before: dict[Operation, list[Operation]],
-    kinds: dict[Operation, str],
+    kinds: dict[Operation, PartKind],
     later: set[Operation],
 ) -> list[Operation]:
     """The operations of one level in an order in which those of `later` come when nothing else can: several at a time.
@@ -73,7 +76,7 @@ def put_off(
 
 
 def _waiting(
-    ops: list[Operation], before: dict[Operation, list[Operation]], kinds: dict[Operation, str]
+    ops: list[Operation], before: dict[Operation, list[Operation]], kinds: dict[Operation, PartKind]
 ) -> tuple[dict[Operation, int], dict[Operation, list[Operation]]]:
     """How many of the level each operation waits for, and which wait for it."""
     here = set(ops)

@@ -42,6 +42,11 @@ def fold(plan: Plan, switches: bool = True) -> Plan:
     return plan
 
 
+def fold_outside_branches(plan: Plan) -> Plan:
+    """Moves constant operations to `plan.constants` before it is known which operations are in which branch."""
+    return fold(plan, switches=False)
+
+
 def _value(op: Operation, constants: dict, fed: set) -> Any:
     if op.type == "Const":
         return (op._attrs["value"],)

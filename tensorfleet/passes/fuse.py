@@ -17,13 +17,15 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.batch_host_ops import joinable, put_off
 from tensorfleet.passes.index_ops import index_ops
 from tensorfleet.passes.owned_tables import owned_tables, reads_of
-from tensorfleet.passes.plan import Part, Plan, maker_of, updated_by, variable_of
+from tensorfleet.passes.plan import Part, PartKind, Plan, maker_of, updated_by, variable_of
 
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _LARGE = 1 << 15
 _TAKES = {"AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"}
 # What XLA needs to compile a program grows faster than the program: longer ones are cut.
 _LONGEST = 2000
+# Members of an enum are slow to look up in Python 3.11, and this one is compared with for every edge.
+_SEGMENT = PartKind.SEGMENT
 
 
 def fuse(plan: Plan) -> Plan:
@@ -50,7 +52,7 @@ class _Layout:
     """What runs: each operation's kind, level, and what must come before it."""
 
     ops: list[Operation]
-    kinds: dict[Operation, str]
+    kinds: dict[Operation, PartKind]
     before: dict[Operation, list[Operation]]
     levels: dict[Operation, int]
     #: see `_freeing`
@@ -70,39 +72,39 @@ def _lay_out(
     ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
     before = {op: _before(op, plan, known, hidden) for op in ops}
     _read_after_initializing(plan, ops, before)
-    kinds = {op: "segment" if op in inside else _kind(op, plan, gathers) for op in ops}
+    kinds = {op: _SEGMENT if op in inside else _kind(op, plan, gathers) for op in ops}
     for op in plan.same:
-        if kinds[op] == kinds[plan.same[op]] and kinds[op] in ("host", "varying"):
-            kinds[op] = "same"
+        if kinds[op] is kinds[plan.same[op]] and kinds[op] in (PartKind.HOST, PartKind.VARYING):
+            kinds[op] = PartKind.SAME
             before[op] = list(dict.fromkeys([*before[op], plan.same[op]]))
-    kinds.update(dict.fromkeys(index_ops(plan, kinds, known), "index"))
+    kinds.update(dict.fromkeys(index_ops(plan, kinds, known), PartKind.INDEX))
     _wait_for_all(ops, kinds, before)
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
     return _Layout(ops, kinds, before, levels, _freeing(ops, before))
 
 
-def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> str:
+def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> PartKind:
     if op in gathers:
-        return "gather"
+        return PartKind.GATHER
     if op in plan.loops:
-        return "loop"
+        return PartKind.LOOP
     if op.spec.rows is not None:
-        return "rows"
+        return PartKind.ROWS
     if op.spec.elementwise and _arrives(op, plan):
-        return "chunks"
+        return PartKind.CHUNKS
     inputs: list[Tensor] = list(op._inputs)
     if op.type == "Assert":  # its texts are used only in the message of a failure
         inputs = [t for t in inputs if t not in plan.constants]
     objects = any(_objects(t, plan) for t in (*inputs, *op._outputs))
     if objects and op in plan.merges:
-        return "merge"
+        return PartKind.MERGE
     if op.spec.host or objects or (op.spec.in_numpy is not None and op.spec.in_numpy(op)):
         # A read or write of a string variable goes through the variable's store, but never through XLA.
-        return "alone" if not op.spec.host and _touches_variable(op, plan) else "host"
+        return PartKind.ALONE if not op.spec.host and _touches_variable(op, plan) else PartKind.HOST
     if op in plan.varying:
-        return "alone" if op.spec.updates else "varying"
-    return "segment"
+        return PartKind.ALONE if op.spec.updates else PartKind.VARYING
+    return _SEGMENT
 
 
 def _arrives(op: Operation, plan: Plan) -> bool:
@@ -118,16 +120,16 @@ def _arrives(op: Operation, plan: Plan) -> bool:
     )
 
 
-def _wait_for_all(ops: list[Operation], kinds: dict[Operation, str], before: dict) -> None:
+def _wait_for_all(ops: list[Operation], kinds: dict[Operation, PartKind], before: dict) -> None:
     """Lets an update in place with what an accumulator has wait for all of them, as a segment of such updates does."""
     place = {op: n for n, op in enumerate(ops)}
     taking = [op for op in ops if op.type in _TAKES]
     for op in ops if taking else ():
-        if kinds[op] == "chunks" and any(t._op.type in _TAKES for t in op._inputs):
+        if kinds[op] is PartKind.CHUNKS and any(t._op.type in _TAKES for t in op._inputs):
             if place[taking[-1]] < place[op]:
                 before[op] = list(dict.fromkeys([*before[op], *taking]))
             else:
-                kinds[op] = "segment"
+                kinds[op] = _SEGMENT
 
 
 def _touches_variable(op: Operation, plan: Plan) -> bool:
@@ -274,12 +276,12 @@ def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation,
     levels: dict[Operation, int] = {}
     for op in ops:
         level = 0
-        fusable = kinds[op] == "segment"
+        fusable = kinds[op] is _SEGMENT
         for b in before[op]:
             if b not in levels:
                 continue  # a constant
             step = 0
-            if fusable and (kinds[b] != "segment" or not _are_together(plan, b, op)):
+            if fusable and (kinds[b] is not _SEGMENT or not _are_together(plan, b, op)):
                 step = 1
             level = max(level, levels[b] + step)
         levels[op] = level
@@ -291,7 +293,7 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
     last: dict[str, int] = {}
     updated: dict[Operation, int] = {}
     for op in ops:
-        if kinds[op] == "segment":
+        if kinds[op] is _SEGMENT:
             place = hardware(plan.devices[op])
             last[place] = max(last.get(place, 0), levels[op])
         for tensor in updated_by(op):
@@ -305,11 +307,11 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         for b in before[op]:
             after.setdefault(b, []).append(op)
     for op in reversed(ops):
-        if kinds[op] != "segment" or op.spec.updates or (levels[op] and op not in after):
+        if kinds[op] is not _SEGMENT or op.spec.updates or (levels[op] and op not in after):
             continue
         latest = last[hardware(plan.devices[op])]
         for user in after.get(op, ()):
-            same = kinds[user] != "segment" or _are_together(plan, user, op)
+            same = kinds[user] is not _SEGMENT or _are_together(plan, user, op)
             latest = min(latest, levels[user] if same else levels[user] - 1)
         for t in op._inputs:
             if t.dtype._is_ref_dtype or t.dtype.name == "resource":
@@ -367,19 +369,19 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
         hosts: list[Part] = []
         for op in put_off(by_level[level], laid.before, kinds, together):
             device = plan.devices[op]
-            if kinds[op] == "segment":
+            if kinds[op] is _SEGMENT:
                 own = (hardware(device), laid.freeing.get(op))
                 if own not in segments or len(segments[own][-1].ops) == _LONGEST:
-                    segments.setdefault(own, []).append(Part("segment", [], device))
+                    segments.setdefault(own, []).append(Part(_SEGMENT, [], device))
                 segments[own][-1].ops.append(op)
-            elif kinds[op] == "alone":
-                hosts.append(Part("segment", [op], device))
-            elif kinds[op] == "index":
-                _join(hosts, op, Part("index", [], device), laid)
+            elif kinds[op] is PartKind.ALONE:
+                hosts.append(Part(_SEGMENT, [op], device))
+            elif kinds[op] is PartKind.INDEX:
+                _join(hosts, op, Part(PartKind.INDEX, [], device), laid)
             elif op in together:
-                _join(hosts, op, Part("joined", [], device), laid)
-            elif kinds[op] == "varying":
-                _join(hosts, op, Part("segment", [], device, varying=True), laid)
+                _join(hosts, op, Part(PartKind.JOINED, [], device), laid)
+            elif kinds[op] is PartKind.VARYING:
+                _join(hosts, op, Part(_SEGMENT, [], device, varying=True), laid)
             else:
                 guard = plan.guards.get(op, frozenset())
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))
@@ -404,7 +406,7 @@ def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
 
 def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple:
     """What must be equal of a part and an operation that joins it."""
-    alike = op.type if part.kind == "joined" else None
+    alike = op.type if part.kind is PartKind.JOINED else None
     return part.kind, part.device, part.varying, alike, laid.freeing.get(op)
 
 
@@ -420,11 +422,11 @@ def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
                 if j is not None and j != i and j not in part.after:
                     part.after.append(j)
             wanted.update(t for t in op._inputs if owner.get(t._op, i) != i)
-            if part.kind == "same":
+            if part.kind is PartKind.SAME:
                 wanted.update(plan.same[op]._outputs)
             if op in plan.guards or op in plan.merges:
                 decided = set(plan.guards.get(op, ())).union(*plan.merges.get(op, ()))
                 wanted.update(p for p, _ in decided if owner.get(p._op, i) != i)
     for part in parts:
-        if part.kind in ("segment", "index", "joined"):
+        if part.kind in (_SEGMENT, PartKind.INDEX, PartKind.JOINED):
             part.outputs = [t for op in part.ops for t in op._outputs if t in wanted and t not in plan.fed]

@@ -9,11 +9,13 @@ only goes on to the host: the sums over equal indices that a sparse update begin
 from __future__ import annotations
 
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import PartKind, Plan
 
 _MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
 _COUNTS = {"Shape", "StridedSlice"}
-_HOST = {"gather", "host", "same"}
+# Members of an enum are slow to look up in Python 3.11, and this one is compared with for every operation.
+_SEGMENT = PartKind.SEGMENT
+_HOST = {PartKind.GATHER, PartKind.HOST, PartKind.SAME}
 # What an optimizer makes of the sums over equal indices before it updates rows by them.
 _ARITHMETIC = {
     "Add",
@@ -32,18 +34,18 @@ _ARITHMETIC = {
 _MOST = 1 << 16  # elements that numpy fills as fast as XLA
 
 
-def index_ops(plan: Plan, kinds: dict[Operation, str], known: set[Tensor]) -> set[Operation]:
+def index_ops(plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor]) -> set[Operation]:
     """The operations of segments that are better done in numpy, beside the host operations they serve."""
     able: set[Operation] = set()
     for op, kind in kinds.items():
-        if kind == "segment" and _prepares(op, plan) and _on_host(op, plan, kinds, known, able):
+        if kind is _SEGMENT and _prepares(op, plan) and _on_host(op, plan, kinds, known, able):
             able.add(op)
     found = _for_rows(_duplicates_summed(plan, kinds), kinds)
     serving: set[Operation] = set()
     for op in reversed(kinds):
         if op in able and (op in serving or op.type == "SparseToDense"):
             found.add(op)
-        if op in found or kinds[op] != "segment":
+        if op in found or kinds[op] is not _SEGMENT:
             serving.update(t._op for t in op._inputs if t not in known)
     return found
 
@@ -57,11 +59,11 @@ def _prepares(op: Operation, plan: Plan) -> bool:
     return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
 
 
-def _duplicates_summed(plan: Plan, kinds: dict[Operation, str]) -> list[Operation]:
+def _duplicates_summed(plan: Plan, kinds: dict[Operation, PartKind]) -> list[Operation]:
     """The operations that add up rows of equal indices, as many as there happen to be, and those on such rows."""
     found: dict[Operation, None] = {}
     for op, kind in kinds.items():
-        if kind != "segment" or plan.nested or op in plan.guards or "/device:CPU" not in plan.devices[op]:
+        if kind is not _SEGMENT or plan.nested or op in plan.guards or "/device:CPU" not in plan.devices[op]:
             continue
         if op.type == "UnsortedSegmentSum":
             unique = op._inputs[1]._op
@@ -73,12 +75,12 @@ def _duplicates_summed(plan: Plan, kinds: dict[Operation, str]) -> list[Operatio
     return list(found)
 
 
-def _for_rows(sums: list[Operation], kinds: dict[Operation, str]) -> set[Operation]:
+def _for_rows(sums: list[Operation], kinds: dict[Operation, PartKind]) -> set[Operation]:
     """Those of `sums` that nothing needs but updates by rows."""
     found: set[Operation] = set()
     for op in reversed(sums):
         users = [c for c in op._outputs[0]._consumers if c in kinds]
-        if users and all(c in found or kinds[c] == "rows" for c in users):
+        if users and all(c in found or kinds[c] is PartKind.ROWS for c in users):
             found.add(op)
     return found
 
@@ -86,6 +88,6 @@ def _for_rows(sums: list[Operation], kinds: dict[Operation, str]) -> set[Operati
 def _on_host(op: Operation, plan: Plan, kinds: dict, known: set[Tensor], able: set[Operation]) -> bool:
     """Whether all that an operation needs is there before any segment has run."""
     return all(
-        (op, i) not in plan.live and (t in known or t._op in able or kinds.get(t._op, "segment") in _HOST)
+        (op, i) not in plan.live and (t in known or t._op in able or kinds.get(t._op, _SEGMENT) in _HOST)
         for i, t in enumerate(op._inputs)
     )

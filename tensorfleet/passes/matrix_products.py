@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Part, Plan
+from tensorfleet.passes.plan import Part, PartKind, Plan
 
 _FEWEST = 3  # stacking costs a copy of the factors
 
@@ -20,7 +20,7 @@ _FEWEST = 3  # stacking costs a copy of the factors
 def products(plan: Plan) -> Plan:
     """Fills `products` of the plan's segments."""
     for part in plan.parts:
-        if part.kind != "segment":
+        if part.kind is not PartKind.SEGMENT:
             continue
         sums = [op for op in part.ops if op.type == "AddN" and len(op._inputs) >= _FEWEST]
         slices = [op for op in part.ops if op.type == "Slice"]

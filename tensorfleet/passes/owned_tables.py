@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.kernels.rows import FUSED
-from tensorfleet.passes.plan import Plan, variable_of
+from tensorfleet.passes.plan import PartKind, Plan, variable_of
 
 
 def owned_tables(
-    plan: Plan, kinds: dict[Operation, str], hidden: set[Operation], known: set[Tensor]
+    plan: Plan, kinds: dict[Operation, PartKind], hidden: set[Operation], known: set[Tensor]
 ) -> dict[Operation, list[Operation]]:
     """Each table that a segment can own, with the operations on it. `hidden` are reads that only gathers use."""
     if plan.nested or plan.guards or plan.merges or not any(op.type in FUSED for op in kinds):
@@ -34,14 +34,14 @@ def _touched(op: Operation, plan: Plan, hidden: set[Operation]) -> set[Operation
     return {v for v in found if v is not None}
 
 
-def _owns(ops: list[Operation], plan: Plan, kinds: dict[Operation, str], known: set[Tensor]) -> bool:
+def _owns(ops: list[Operation], plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor]) -> bool:
     updates = [op for op in ops if op.spec.updates]
-    gathers = [op for op in ops if kinds[op] == "gather"]
+    gathers = [op for op in ops if kinds[op] is PartKind.GATHER]
     if len(updates) != 1 or not gathers or len(gathers) + 1 != len(ops):
         return False
     (update,) = updates
     change = update._inputs[-1]
-    if update.type not in FUSED or change in known or kinds.get(change._op) != "segment":
+    if update.type not in FUSED or change in known or kinds.get(change._op) is not PartKind.SEGMENT:
         return False
     if any((update, i) in plan.live for i in range(len(update._inputs))):
         return False

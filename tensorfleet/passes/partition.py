@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tensorfleet.base import errors
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.control_flow import SWITCHES, is_variable
+from tensorfleet.passes.control_flow import SWITCHES, find_guards, is_variable, loop_name
 from tensorfleet.passes.plan import Plan, maker_of
 
 
@@ -53,6 +53,16 @@ def partition(plan: Plan, groups: list[list[Operation]] | None = None) -> list[S
     `groups` lists operations that must stay in one stage (those of one loop).
     """
     return _Partition(plan, groups or []).stages()
+
+
+def into_stages(plan: Plan) -> Plan:
+    """Fills `plan.stages`."""
+    try:
+        plan.stages = partition(plan, plan.together)
+    except Entangled:  # a branch has a loop inside: each of its operations is told whether it runs
+        plan.guards, plan.merges = find_guards(plan)
+        plan.stages = partition(plan, [group for group in plan.together if loop_name(group) is not None])
+    return plan
 
 
 def standing(op: Operation) -> bool:

@@ -1,22 +1,69 @@
-"""The passes in order: from what a run asks for to the parts that will be executed."""
+"""The passes in order: from the fetches of a run to the parts, or the stages, that are executed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.common_subexpressions import share
 from tensorfleet.passes.control_flow import control
-from tensorfleet.passes.fold import fold
+from tensorfleet.passes.fold import fold, fold_outside_branches
 from tensorfleet.passes.fuse import fuse
 from tensorfleet.passes.matrix_products import products
-from tensorfleet.passes.place import Placer
+from tensorfleet.passes.partition import into_stages
+from tensorfleet.passes.place import Placer, place
 from tensorfleet.passes.plan import Branches, Inner, Plan, ordered
 from tensorfleet.passes.prune import prune
 from tensorfleet.passes.reference_order import order
+from tensorfleet.passes.shared_control_flow import gather, guard, inert, lift
+
+
+class Pass(NamedTuple):
+    """A function from plan to plan, with its name. Some are given the placer too."""
+
+    name: str
+    run: Callable[..., Plan]
+    takes_placer: bool = False
+
+
+def loops(plan: Plan, placer: Placer) -> Plan:
+    """Plans the condition and the body of every loop."""
+    for loop in plan.loops:
+        for inner in (loop.cond, loop.body):
+            _run(LOCAL, inner, placer)
+    return plan
+
+
+#: from fetches to parts, in one process
+LOCAL: tuple[Pass, ...] = (
+    Pass("prune", prune),
+    Pass("control", control),
+    Pass("loops", loops, takes_placer=True),
+    Pass("fold", fold),
+    Pass("order", order),
+    Pass("place", place, takes_placer=True),
+    Pass("share", share),
+    Pass("fuse", fuse),
+    Pass("products", products),
+)
+
+#: from fetches to stages, over the tasks of a cluster; each task plans its stages with the passes of LOCAL
+CLUSTER: tuple[Pass, ...] = (
+    Pass("prune", prune),
+    Pass("inert", inert),
+    Pass("fold", fold_outside_branches),
+    Pass("place", place, takes_placer=True),
+    Pass("gather", gather, takes_placer=True),
+    Pass("lift", lift),
+    Pass("guard", guard),
+    Pass("partition", into_stages),
+)
+
+#: called with the plan and the name of each pass that has run: by tests, and by `tensorfleet explain --passes`
+observers: list[Callable[[Plan, str], None]] = []
 
 
 def make_plan(
@@ -40,25 +87,40 @@ def make_plan(
     plan.constants.update(known or {})
     if branches is not None:
         plan.guards, plan.merges, plan.told = dict(branches[0]), dict(branches[1]), True
-    if inner is None:
-        return refine(prune(plan), placer)
-    plan.nested = True
-    plan.ops = ordered(set(inner[0]), set(feeds) | plan.constants.keys())
-    plan.live.update(inner[1])
-    return refine(plan, placer)
+    if inner is not None:
+        plan.nested = True
+        plan.ops = ordered(set(inner[0]), set(feeds) | plan.constants.keys())
+        plan.live.update(inner[1])
+    return _run(LOCAL, plan, placer)
 
 
 def divide(plan: Plan, varying: Iterable[Operation]) -> Plan:
     """The same plan with these operations, whose values change their shape from run to run, kept apart from the rest."""
-    return products(fuse(replace(plan, parts=[], varying=plan.varying | frozenset(varying))))
+    plan = replace(plan, parts=[], varying=plan.varying | frozenset(varying))
+    return _run(_since(LOCAL, "fuse"), plan)
 
 
-def refine(plan: Plan, placer: Placer) -> Plan:
-    """The passes after pruning; the condition and the body of every loop go through them too."""
-    plan = control(plan)
-    for loop in plan.loops:
-        refine(loop.cond, placer)
-        refine(loop.body, placer)
-    for one in (fold, order, placer.place, share, fuse, products):
-        plan = one(plan)
+def place_on_tasks(plan: Plan, placer: Placer) -> Plan:
+    """The first passes of a plan over several tasks: what must run, and on which task."""
+    later = _since(CLUSTER, "lift")
+    return _run(CLUSTER[: -len(later)], plan, placer)
+
+
+def cut_into_stages(plan: Plan) -> Plan:
+    """The other passes of such a plan: which task does what, when."""
+    return _run(_since(CLUSTER, "lift"), plan)
+
+
+def _since(passes: tuple[Pass, ...], name: str) -> tuple[Pass, ...]:
+    """The pass of this name, and those that follow."""
+    return passes[[one.name for one in passes].index(name) :]
+
+
+def _run(passes: tuple[Pass, ...], plan: Plan, placer: Placer | None = None) -> Plan:
+    for one in passes:
+        if one.run is prune and plan.nested:
+            continue  # a part of a loop was told its operations
+        plan = one.run(plan, placer) if one.takes_placer else one.run(plan)
+        for tell in observers:
+            tell(plan, one.name)
     return plan

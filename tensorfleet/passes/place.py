@@ -201,6 +201,11 @@ class Placer:
         return ", or pass tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
 
 
+def place(plan: Plan, placer: Placer) -> Plan:
+    """Fills `plan.devices`."""
+    return placer.place(plan)
+
+
 def _has_gpu_kernel(op: Operation) -> bool:
     if op.spec.host:
         return False

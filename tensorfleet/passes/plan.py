@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from tensorfleet.graph.graph import Graph
@@ -18,16 +19,43 @@ Branches = tuple[dict[Operation, Guard], dict[Operation, list[Guard]]]
 Inner = tuple[list[Operation], dict[tuple[Operation, int], Operation]]
 
 
+class PartKind(StrEnum):
+    """How an operation, or a part, is run."""
+
+    #: operations that XLA can compile, run as one
+    SEGMENT = "segment"
+    #: such operations in numpy: they prepare indices, and are never worth compiling
+    INDEX = "index"
+    #: one operation on the host
+    HOST = "host"
+    #: several host operations of one type, in one call
+    JOINED = "joined"
+    #: an update of some rows of variables, in place
+    ROWS = "rows"
+    #: an update of whole variables, in place
+    CHUNKS = "chunks"
+    #: some rows of a variable, read without touching the rest
+    GATHER = "gather"
+    #: a whole loop
+    LOOP = "loop"
+    #: a Merge of strings or handles
+    MERGE = "merge"
+    #: nothing to do: another part computes the same values
+    SAME = "same"
+    #: an operation that `fuse` makes a segment by itself of
+    ALONE = "alone"
+    #: an operation that `fuse` puts into a segment of operations whose shapes change from run to run
+    VARYING = "varying"
+
+
 @dataclass
 class Part:
     """One unit of work: a segment of operations to run as one, or a single host operation.
 
-    `kind` is "segment", "index" (the same in numpy, never worth compiling), "host", "joined" (several of them),
-    "rows" (an update of some rows of variables, in place), "chunks" (one of whole variables, in place), "gather" (some
-    rows of a variable, fetched without touching the rest) or "same" (nothing is to be done: another part has it).
+    Its kind is never ALONE or VARYING: those operations are in parts of the kind SEGMENT.
     """
 
-    kind: str
+    kind: PartKind
     ops: list[Operation]
     device: str
     outputs: list[Tensor] = field(default_factory=list)
@@ -82,6 +110,11 @@ class Plan:
     same: dict[Operation, Operation] = field(default_factory=dict)
     #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
     varying: frozenset[Operation] = frozenset()
+    #: on a cluster: the branches and loops, each on one task, and those that several tasks share
+    together: list[list[Operation]] = field(default_factory=list)
+    shared: list[list[Operation]] = field(default_factory=list)
+    #: on a cluster: the stages, each after those it waits for
+    stages: list[Any] = field(default_factory=list)
     #: `feeds`, to look one up in
     fed: frozenset[Tensor] = field(init=False)
 

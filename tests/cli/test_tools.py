@@ -5,7 +5,9 @@ import subprocess
 
 import pytest
 
-from tensorfleet.cli import doctor
+from tensorfleet.cli import doctor, explain_passes
+from tensorfleet.passes import pipeline
+from tensorfleet.passes.plan import PartKind
 from tests.support.launching import run
 
 SCRIPT = """
@@ -49,6 +51,67 @@ def test_explain_of_a_script_without_a_cluster(tmp_path):
     done = run(tmp_path, "explain", "train.py", "--", "hello")
     assert done.code == 0, done.stderr
     assert done.stdout.splitlines()[1].split() == ["hello", "Const", "/device:CPU:0", "default"]
+
+
+def rows_of_passes(text):
+    """The lines of the table of passes: name, operations before and after, words."""
+    lines = [line.split(maxsplit=3) for line in text.splitlines()[2:]]
+    assert lines[0] == ["pass", "before", "after", "what it did"]
+    return {name: (int(before), int(after), words) for name, before, after, words in lines[1:]}
+
+
+def test_explain_shows_what_each_pass_does_to_the_training_step(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import tensorflow as tf\n"
+        "x = tf.placeholder(tf.float32, [None, 3])\n"
+        "w = tf.Variable(tf.zeros([3, 1]))\n"
+        "loss = tf.reduce_sum(tf.matmul(x, w) * tf.constant(2.0))\n"
+        "train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+        "with tf.Session() as sess:\n"
+        "    sess.run(tf.global_variables_initializer())\n"
+        "    print('never run')\n"
+    )
+    done = run(tmp_path, "explain", "--passes", "train.py")
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "The training step (GradientDescent):"
+    rows = rows_of_passes(done.stdout)
+    assert list(rows) == [one.name for one in pipeline.LOCAL]
+    before, after, words = rows["prune"]
+    assert after < before and words == f"kept {after} of {before} operations"
+    before, after, words = rows["fold"]
+    assert words == f"folded {before - after} constants"
+    assert rows["control"][2] == "nothing to do" and rows["fuse"][2] == "1 segment"
+    assert "never run" not in done.stdout
+
+
+def test_explain_shows_the_passes_of_the_first_run_where_nothing_is_trained(tmp_path):
+    (tmp_path / "count.py").write_text(
+        "import tensorflow as tf\n"
+        "n = tf.while_loop(lambda i: i < 5, lambda i: i + 1, [tf.placeholder_with_default(0, [])])\n"
+        "words = tf.as_string(n)\n"
+        "tf.Session().run(words)\n"
+    )
+    done = run(tmp_path, "explain", "--passes", "count.py")
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "The first run of a session:"
+    rows = rows_of_passes(done.stdout)
+    assert rows["control"][2].startswith("made 1 loop of ")
+    assert rows["loops"][2].startswith("planned 1 loop: ")
+    assert rows["fuse"][2].endswith("1 host op, 1 loop")
+
+
+def test_explain_shows_the_passes_of_a_cluster(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    done = run(tmp_path, "explain", "--passes", "train.py")
+    assert done.code == 0, done.stderr
+    rows = rows_of_passes(done.stdout)
+    assert list(rows) == [one.name for one in pipeline.CLUSTER]
+    assert rows["place"][2] == "placed on 2 devices" and "stages on 2 tasks" in rows["partition"][2]
+
+
+def test_explain_has_words_for_every_pass():
+    assert {one.name for one in (*pipeline.LOCAL, *pipeline.CLUSTER)} == set(explain_passes._WORDS)
+    assert set(explain_passes._PARTS) == set(PartKind) - {PartKind.ALONE, PartKind.VARYING}
 
 
 def test_the_doctor_has_a_verdict_per_line(tmp_path):

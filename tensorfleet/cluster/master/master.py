@@ -38,21 +38,9 @@ from tensorfleet.cluster.transport.peers import Peer, on_ping, peer
 from tensorfleet.cluster.transport.wire_dtype import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.control_flow import find_guards, find_inert, frames, lift_loops, loop_name
-from tensorfleet.passes.fold import fold
-from tensorfleet.passes.partition import (
-    MASTER,
-    Entangled,
-    Stage,
-    conditions,
-    elsewhere,
-    ends,
-    partition,
-    standing,
-    task_of,
-)
+from tensorfleet.passes.partition import MASTER, Stage, conditions, elsewhere, ends, standing, task_of
+from tensorfleet.passes.pipeline import cut_into_stages, place_on_tasks
 from tensorfleet.passes.plan import Branches, Plan
-from tensorfleet.passes.prune import prune
 from tensorfleet.runtime.engine import CLOSED, Engine, invalid_pool
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
@@ -168,29 +156,16 @@ class ClusterEngine:
             if self._edits != self.graph._edits:
                 self._start_over()
             plan = Plan(self.graph, tuple(fetches), tuple(targets), tuple(feeds))
-            return self._divided(prune(plan), {})
+            return self._divided(plan, {})
 
     def _divided(
         self, plan: Plan, handles: dict[Tensor, Tensor], fixed: Collection[Tensor] = ()
     ) -> ClusterProgram:
-        """The program of a pruned plan, or of a part of a loop, which takes `handles` and `fixed` values from outside."""
-        plan = self.placer.place(fold(plan, switches=False))
-        groups = frames(plan.ops)
-        together = self.placer.gather(plan, groups)
+        """The program of a plan, or of a part of a loop, which takes `handles` and `fixed` values from outside."""
+        plan = place_on_tasks(plan, self.placer)
         self._placements.tell(plan, self.placer.placed)
-        shared = {name for name in map(loop_name, groups) if name is not None}
-        shared -= {loop_name(group) for group in together}
-        if shared:
-            lift_loops(plan, shared)
-            plan.devices.update(dict.fromkeys(plan.loops, f"{MASTER}/device:CPU:0"))
-        if len(together) + len(shared) < len(groups):
-            plan.guards, plan.merges = find_guards(plan)
-        try:
-            stages = partition(plan, together)
-        except Entangled:  # a branch has a loop inside: each of its operations is told whether it runs
-            plan.guards, plan.merges = find_guards(plan)
-            stages = partition(plan, [group for group in together if loop_name(group) is not None])
-        return self._build(plan, stages, handles, fixed)
+        plan = cut_into_stages(plan)
+        return self._build(plan, plan.stages, handles, fixed)
 
     def _loop_of(
         self, plan: Plan, loop: Any, slots: dict[Tensor, int], handles: dict[Tensor, Tensor]
@@ -204,8 +179,6 @@ class ClusterEngine:
                 "iteration to iteration. Use it in the loop without making it a loop variable.",
             )
         inside = handles_inside(loop, handles)
-        for part in (loop.cond, loop.body):
-            find_inert(part)
         fixed = {t for _, t in loop.fixed if worth_keeping(t)}
         cond, body = self._divided(loop.cond, inside, fixed), self._divided(loop.body, inside, fixed)
         return DividedLoop(loop, cond, body, slots, plan.guards.get(loop, frozenset()))

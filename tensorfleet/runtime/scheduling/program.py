@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.base import dtypes
+from tensorfleet.base import dtypes, errors
 from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.passes.pipeline import divide
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import Part, PartKind, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.scheduling.batched_host_ops import JoinedItem
 from tensorfleet.runtime.scheduling.cooperative import Turns
@@ -79,10 +79,30 @@ class Slots:
         return len(self._of)
 
 
-_KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
-_KINDS |= {"index": IndexItem, "joined": JoinedItem, "merge": MergeItem, "same": SameItem}
 # A segment of so many operations, none of them heavy, runs before another thread would have started.
 _FEW = 8
+_ITEMS: dict[PartKind, Any] = {
+    PartKind.SEGMENT: SegmentItem,
+    PartKind.INDEX: IndexItem,
+    PartKind.HOST: HostItem,
+    PartKind.JOINED: JoinedItem,
+    PartKind.ROWS: RowsItem,
+    PartKind.CHUNKS: ChunksItem,
+    PartKind.GATHER: GatherItem,
+    PartKind.LOOP: LoopItem,
+    PartKind.MERGE: MergeItem,
+    PartKind.SAME: SameItem,
+}
+
+
+def _item_class(part: Part) -> Any:
+    """The class that runs a part."""
+    found = _ITEMS.get(part.kind)
+    if found is None:
+        op = part.ops[0]
+        text = f"No program can run a part of the kind '{part.kind}' (with '{op.name}'). This is a bug in TensorFleet."
+        raise errors.InternalError(None, op, text)
+    return found
 
 
 class Program:
@@ -98,8 +118,7 @@ class Program:
         self.feed_slots = [slots.of(t) for t in plan.feeds]
         self.items: list[Any] = []
         for part in plan.parts:
-            kind = LoopItem if part.kind == "loop" else _KINDS.get(part.kind, SegmentItem)
-            item = kind(part, plan, slots, resources)
+            item = _item_class(part)(part, plan, slots, resources)
             self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
         if not plan.nested:
             self._learn()

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Part, Plan, variable_of
+from tensorfleet.passes.plan import Part, PartKind, Plan, variable_of
 from tensorfleet.runtime.segments.loop_stores import (
     SIZE,
     STORES,
@@ -192,7 +192,7 @@ class _Part:
         feeds = {t: i for i, t in enumerate(plan.feeds)}
         made = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
         ops = [op for op in plan.ops if not op.spec.variable]
-        self.segment = Segment(Part("segment", ops, device, made), plan)
+        self.segment = Segment(Part(PartKind.SEGMENT, ops, device, made), plan)
         for step in self.segment.steps:
             if step.op.type in STORES:
                 step.kernel = StoreKernel(step.op)
