@@ -1,0 +1,10 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.functions.def_function import run_functions_eagerly as _experimental_run_functions_eagerly
+from tensorfleet.config import experimental as experimental
+from tensorfleet.config import optimizer as optimizer
+from tensorfleet.config import threading as threading
+from tensorfleet.session.config import experimental_list_devices as experimental_list_devices
+from tensorfleet.session.config import get_soft_device_placement as get_soft_device_placement
+from tensorfleet.session.config import list_physical_devices as list_physical_devices
+from tensorfleet.session.config import set_soft_device_placement as set_soft_device_placement
+experimental_run_functions_eagerly = _experimental_run_functions_eagerly

@@ -1,0 +1,14 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.session.config import VirtualDeviceConfiguration as VirtualDeviceConfiguration
+from tensorfleet.session.config import get_device_policy as get_device_policy
+from tensorfleet.session.config import get_memory_growth as get_memory_growth
+from tensorfleet.session.config import get_synchronous_execution as get_synchronous_execution
+from tensorfleet.session.config import get_virtual_device_configuration as get_virtual_device_configuration
+from tensorfleet.session.config import get_visible_devices as get_visible_devices
+from tensorfleet.session.config import list_logical_devices as list_logical_devices
+from tensorfleet.session.config import list_physical_devices as list_physical_devices
+from tensorfleet.session.config import set_device_policy as set_device_policy
+from tensorfleet.session.config import set_memory_growth as set_memory_growth
+from tensorfleet.session.config import set_synchronous_execution as set_synchronous_execution
+from tensorfleet.session.config import set_virtual_device_configuration as set_virtual_device_configuration
+from tensorfleet.session.config import set_visible_devices as set_visible_devices

@@ -1,0 +1,5 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.session.config import get_inter_op_parallelism_threads as get_inter_op_parallelism_threads
+from tensorfleet.session.config import get_intra_op_parallelism_threads as get_intra_op_parallelism_threads
+from tensorfleet.session.config import set_inter_op_parallelism_threads as set_inter_op_parallelism_threads
+from tensorfleet.session.config import set_intra_op_parallelism_threads as set_intra_op_parallelism_threads

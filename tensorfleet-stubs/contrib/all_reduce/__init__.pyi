@@ -1,0 +1,10 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.all_reduce import python as python
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_nccl_all_reduce as build_nccl_all_reduce
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_nccl_then_recursive_hd as build_nccl_then_recursive_hd
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_nccl_then_ring as build_nccl_then_ring
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_nccl_then_shuffle as build_nccl_then_shuffle
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_recursive_hd_all_reduce as build_recursive_hd_all_reduce
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_ring_all_reduce as build_ring_all_reduce
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_shuffle_all_reduce as build_shuffle_all_reduce
+from tensorfleet_legacy.contrib.all_reduce.all_reduce import build_shuffle_then_shuffle as build_shuffle_then_shuffle

@@ -1,0 +1,7 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.autograph.public import convert as convert
+from tensorfleet.api.autograph.public import do_not_convert as do_not_convert
+from tensorfleet.api.autograph.public import set_verbosity as set_verbosity
+from tensorfleet.api.autograph.public import to_code as to_code
+from tensorfleet.api.autograph.public import to_graph as to_graph
+from tensorfleet.api.autograph.public import trace as trace

@@ -1,0 +1,4 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.bayesflow.monte_carlo import expectation as expectation
+from tensorfleet_legacy.contrib.bayesflow.monte_carlo import expectation_importance_sampler as expectation_importance_sampler
+from tensorfleet_legacy.contrib.bayesflow.monte_carlo import expectation_importance_sampler_logspace as expectation_importance_sampler_logspace

@@ -1,0 +1,50 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.data.csv import CsvDataset as CsvDataset
+from tensorfleet.api.data.csv import make_batched_features_dataset as make_batched_features_dataset
+from tensorfleet.api.data.csv import make_csv_dataset as make_csv_dataset
+from tensorfleet.api.data.dataset import Dataset as Dataset
+from tensorfleet.api.data.experimental import Counter as Counter
+from tensorfleet.api.data.experimental import RandomDataset as RandomDataset
+from tensorfleet.api.data.experimental import batch_and_drop_remainder as batch_and_drop_remainder
+from tensorfleet.api.data.experimental import bucket_by_sequence_length as bucket_by_sequence_length
+from tensorfleet.api.data.experimental import choose_from_datasets as choose_from_datasets
+from tensorfleet.api.data.experimental import copy_to_device as copy_to_device
+from tensorfleet.api.data.experimental import enumerate_dataset as enumerate_dataset
+from tensorfleet.api.data.experimental import get_single_element as get_single_element
+from tensorfleet.api.data.experimental import group_by_window as group_by_window
+from tensorfleet.api.data.experimental import ignore_errors as ignore_errors
+from tensorfleet.api.data.experimental import map_and_batch as map_and_batch
+from tensorfleet.api.data.experimental import parallel_interleave as parallel_interleave
+from tensorfleet.api.data.experimental import prefetch_to_device as prefetch_to_device
+from tensorfleet.api.data.experimental import sample_from_datasets as sample_from_datasets
+from tensorfleet.api.data.experimental import scan as scan
+from tensorfleet.api.data.experimental import shuffle_and_repeat as shuffle_and_repeat
+from tensorfleet.api.data.experimental import take_while as take_while
+from tensorfleet.api.data.experimental import unbatch as unbatch
+from tensorfleet.api.data.experimental import unique as unique
+from tensorfleet.api.data.experimental_sources import Reducer as Reducer
+from tensorfleet.api.data.experimental_sources import StatsAggregator as StatsAggregator
+from tensorfleet.api.data.experimental_sources import bytes_produced_stats as bytes_produced_stats
+from tensorfleet.api.data.experimental_sources import dense_to_sparse_batch as dense_to_sparse_batch
+from tensorfleet.api.data.experimental_sources import group_by_reducer as group_by_reducer
+from tensorfleet.api.data.experimental_sources import latency_stats as latency_stats
+from tensorfleet.api.data.experimental_sources import rejection_resample as rejection_resample
+from tensorfleet.api.data.iterator import Iterator as Iterator
+from tensorfleet.api.data.optional import get_next_as_optional as get_next_as_optional
+from tensorfleet.api.data.readers import FixedLengthRecordDataset as FixedLengthRecordDataset
+from tensorfleet.api.data.readers import TFRecordDataset as TFRecordDataset
+from tensorfleet.api.data.readers import TextLineDataset as TextLineDataset
+from tensorfleet.api.data.sql import SqlDataset as SqlDataset
+from tensorfleet.api.train.input_saving import CheckpointInputPipelineHook as CheckpointInputPipelineHook
+from tensorfleet.api.train.input_saving import make_saveable_from_iterator as make_saveable_from_iterator
+from tensorfleet.contrib.data import python as python
+from tensorfleet_legacy.contrib.data.batching import assert_element_shape as assert_element_shape
+from tensorfleet_legacy.contrib.data.batching import padded_batch_and_drop_remainder as padded_batch_and_drop_remainder
+from tensorfleet_legacy.contrib.data.batching import read_batch_features as read_batch_features
+from tensorfleet_legacy.contrib.data.batching import reduce_dataset as reduce_dataset
+from tensorfleet_legacy.contrib.data.batching import sliding_window_batch as sliding_window_batch
+from tensorfleet_legacy.contrib.data.batching import sloppy_interleave as sloppy_interleave
+import builtins
+import typing
+AUTOTUNE: builtins.int
+def __getattr__(name: str) -> typing.Any: ...

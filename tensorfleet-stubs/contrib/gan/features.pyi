@@ -1,0 +1,11 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.gan.features import VBN as VBN
+from tensorfleet_legacy.contrib.gan.features import clip_discriminator_weights as clip_discriminator_weights
+from tensorfleet_legacy.contrib.gan.features import clip_variables as clip_variables
+from tensorfleet_legacy.contrib.gan.features import condition_tensor as condition_tensor
+from tensorfleet_legacy.contrib.gan.features import condition_tensor_from_onehot as condition_tensor_from_onehot
+from tensorfleet_legacy.contrib.gan.features import tensor_pool as tensor_pool
+from tensorfleet_legacy.contrib.gan.spectral_normalization import compute_spectral_norm as compute_spectral_norm
+from tensorfleet_legacy.contrib.gan.spectral_normalization import spectral_norm_regularizer as spectral_norm_regularizer
+from tensorfleet_legacy.contrib.gan.spectral_normalization import spectral_normalization_custom_getter as spectral_normalization_custom_getter
+from tensorfleet_legacy.contrib.gan.spectral_normalization import spectral_normalize as spectral_normalize

@@ -1,0 +1,21 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.graph_editor.select import _get_input_ts as _get_input_ts
+from tensorfleet_legacy.contrib.graph_editor.select import _get_output_ts as _get_output_ts
+from tensorfleet_legacy.contrib.graph_editor.select import can_be_regex as can_be_regex
+from tensorfleet_legacy.contrib.graph_editor.select import check_cios as check_cios
+from tensorfleet_legacy.contrib.graph_editor.select import compute_boundary_ts as compute_boundary_ts
+from tensorfleet_legacy.contrib.graph_editor.select import filter_ops as filter_ops
+from tensorfleet_legacy.contrib.graph_editor.select import filter_ops_from_regex as filter_ops_from_regex
+from tensorfleet_legacy.contrib.graph_editor.select import filter_ts as filter_ts
+from tensorfleet_legacy.contrib.graph_editor.select import filter_ts_from_regex as filter_ts_from_regex
+from tensorfleet_legacy.contrib.graph_editor.select import get_backward_walk_ops as get_backward_walk_ops
+from tensorfleet_legacy.contrib.graph_editor.select import get_forward_walk_ops as get_forward_walk_ops
+from tensorfleet_legacy.contrib.graph_editor.select import get_name_scope_ops as get_name_scope_ops
+from tensorfleet_legacy.contrib.graph_editor.select import get_ops_ios as get_ops_ios
+from tensorfleet_legacy.contrib.graph_editor.select import get_walks_intersection_ops as get_walks_intersection_ops
+from tensorfleet_legacy.contrib.graph_editor.select import get_walks_union_ops as get_walks_union_ops
+from tensorfleet_legacy.contrib.graph_editor.select import get_within_boundary_ops as get_within_boundary_ops
+from tensorfleet_legacy.contrib.graph_editor.select import make_regex as make_regex
+from tensorfleet_legacy.contrib.graph_editor.select import select_ops as select_ops
+from tensorfleet_legacy.contrib.graph_editor.select import select_ops_and_ts as select_ops_and_ts
+from tensorfleet_legacy.contrib.graph_editor.select import select_ts as select_ts

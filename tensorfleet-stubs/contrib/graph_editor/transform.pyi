@@ -1,0 +1,11 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.graph_editor.transform import Transformer as Transformer
+from tensorfleet_legacy.contrib.graph_editor.transform import TransformerInfo as TransformerInfo
+from tensorfleet_legacy.contrib.graph_editor.transform import assign_renamed_collections_handler as assign_renamed_collections_handler
+from tensorfleet_legacy.contrib.graph_editor.transform import copy as copy
+from tensorfleet_legacy.contrib.graph_editor.transform import copy_op_handler as copy_op_handler
+from tensorfleet_legacy.contrib.graph_editor.transform import copy_with_input_replacements as copy_with_input_replacements
+from tensorfleet_legacy.contrib.graph_editor.transform import graph_replace as graph_replace
+from tensorfleet_legacy.contrib.graph_editor.transform import keep_t_if_possible_handler as keep_t_if_possible_handler
+from tensorfleet_legacy.contrib.graph_editor.transform import replace_t_with_placeholder_handler as replace_t_with_placeholder_handler
+from tensorfleet_legacy.contrib.graph_editor.transform import transform_op_if_inside_handler as transform_op_if_inside_handler

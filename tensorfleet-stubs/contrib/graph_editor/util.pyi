@@ -1,0 +1,23 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.graph_editor.util import ControlOutputs as ControlOutputs
+from tensorfleet_legacy.contrib.graph_editor.util import ListView as ListView
+from tensorfleet_legacy.contrib.graph_editor.util import check_graphs as check_graphs
+from tensorfleet_legacy.contrib.graph_editor.util import concatenate_unique as concatenate_unique
+from tensorfleet_legacy.contrib.graph_editor.util import find_corresponding as find_corresponding
+from tensorfleet_legacy.contrib.graph_editor.util import find_corresponding_elem as find_corresponding_elem
+from tensorfleet_legacy.contrib.graph_editor.util import flatten_tree as flatten_tree
+from tensorfleet_legacy.contrib.graph_editor.util import get_consuming_ops as get_consuming_ops
+from tensorfleet_legacy.contrib.graph_editor.util import get_generating_ops as get_generating_ops
+from tensorfleet_legacy.contrib.graph_editor.util import get_predefined_collection_names as get_predefined_collection_names
+from tensorfleet_legacy.contrib.graph_editor.util import get_tensors as get_tensors
+from tensorfleet_legacy.contrib.graph_editor.util import get_unique_graph as get_unique_graph
+from tensorfleet_legacy.contrib.graph_editor.util import is_iterable as is_iterable
+from tensorfleet_legacy.contrib.graph_editor.util import make_list_of_op as make_list_of_op
+from tensorfleet_legacy.contrib.graph_editor.util import make_list_of_t as make_list_of_t
+from tensorfleet_legacy.contrib.graph_editor.util import make_placeholder_from_dtype_and_shape as make_placeholder_from_dtype_and_shape
+from tensorfleet_legacy.contrib.graph_editor.util import make_placeholder_from_tensor as make_placeholder_from_tensor
+from tensorfleet_legacy.contrib.graph_editor.util import placeholder_name as placeholder_name
+from tensorfleet_legacy.contrib.graph_editor.util import scope_basename as scope_basename
+from tensorfleet_legacy.contrib.graph_editor.util import scope_dirname as scope_dirname
+from tensorfleet_legacy.contrib.graph_editor.util import scope_finalize as scope_finalize
+from tensorfleet_legacy.contrib.graph_editor.util import transform_tree as transform_tree

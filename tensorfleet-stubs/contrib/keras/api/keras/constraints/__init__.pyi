@@ -1,0 +1,3 @@
+# Written by tools/make_stubs.py.
+import typing
+def __getattr__(name: str) -> typing.Any: ...

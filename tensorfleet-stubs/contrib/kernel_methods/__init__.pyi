@@ -1,0 +1,5 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.kernel_methods import python as python
+from tensorfleet_legacy.contrib.kernel_methods.kernel_estimators import KernelLinearClassifier as KernelLinearClassifier
+from tensorfleet_legacy.contrib.kernel_methods.kernel_estimators import RandomFourierFeatureMapper as RandomFourierFeatureMapper
+from tensorfleet_legacy.contrib.kernel_methods.kernel_estimators import sparse_multiclass_hinge_loss as sparse_multiclass_hinge_loss

@@ -1,0 +1,27 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.layers.feature_column import IntegerizedColumn as __SparseColumnIntegerized
+from tensorfleet_legacy.feature_column.feature_column_v2 import BucketizedColumn as __BucketizedColumn
+from tensorfleet_legacy.feature_column.feature_column_v2 import CrossedColumn as __CrossedColumn
+from tensorfleet_legacy.feature_column.feature_column_v2 import HashedCategoricalColumn as __SparseColumnHashed
+from tensorfleet_legacy.feature_column.feature_column_v2 import KeyedCategorical as __SparseColumn
+from tensorfleet_legacy.feature_column.feature_column_v2 import NumericColumn as __RealValuedColumn
+from tensorfleet_legacy.feature_column.feature_column_v2 import VocabularyFileCategoricalColumn as __SparseColumnVocabulary
+from tensorfleet_legacy.feature_column.feature_column_v2 import VocabularyListCategoricalColumn as __SparseColumnKeys
+from tensorfleet_legacy.feature_column.feature_column_v2 import WeightedCategoricalColumn as __WeightedSparseColumn
+from tensorfleet_legacy.feature_column.feature_column_v2_dense import EmbeddingColumn as __EmbeddingColumn
+from tensorfleet_legacy.feature_column.feature_column_v2_dense import IndicatorColumn as __OneHotColumn
+from tensorfleet_legacy.feature_column.feature_column_v2_protocol import FeatureColumn as __FeatureColumn
+import typing
+_BucketizedColumn = __BucketizedColumn
+_CrossedColumn = __CrossedColumn
+_EmbeddingColumn = __EmbeddingColumn
+_FeatureColumn = __FeatureColumn
+_OneHotColumn = __OneHotColumn
+_RealValuedColumn = __RealValuedColumn
+_SparseColumn = __SparseColumn
+_SparseColumnHashed = __SparseColumnHashed
+_SparseColumnIntegerized = __SparseColumnIntegerized
+_SparseColumnKeys = __SparseColumnKeys
+_SparseColumnVocabulary = __SparseColumnVocabulary
+_WeightedSparseColumn = __WeightedSparseColumn
+def __getattr__(name: str) -> typing.Any: ...

@@ -1,0 +1,5 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.learn.models import linear_regression as linear_regression
+from tensorfleet_legacy.contrib.learn.models import linear_regression_zero_init as linear_regression_zero_init
+from tensorfleet_legacy.contrib.learn.models import logistic_regression as logistic_regression
+from tensorfleet_legacy.contrib.learn.models import logistic_regression_zero_init as logistic_regression_zero_init

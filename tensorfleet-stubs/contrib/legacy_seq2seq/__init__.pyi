@@ -1,0 +1,13 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.legacy_seq2seq import python as python
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import basic_rnn_seq2seq as basic_rnn_seq2seq
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import embedding_rnn_decoder as embedding_rnn_decoder
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import embedding_rnn_seq2seq as embedding_rnn_seq2seq
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import model_with_buckets as model_with_buckets
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import rnn_decoder as rnn_decoder
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import sequence_loss as sequence_loss
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import sequence_loss_by_example as sequence_loss_by_example
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq import tied_rnn_seq2seq as tied_rnn_seq2seq
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq_attention import attention_decoder as attention_decoder
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq_attention import embedding_attention_decoder as embedding_attention_decoder
+from tensorfleet_legacy.contrib.legacy_seq2seq.seq2seq_attention import embedding_attention_seq2seq as embedding_attention_seq2seq

@@ -1,0 +1,8 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.losses.metric_learning import metric_loss_ops as metric_loss_ops
+from tensorfleet_legacy.contrib.losses.metric_loss_ops import contrastive_loss as contrastive_loss
+from tensorfleet_legacy.contrib.losses.metric_loss_ops import lifted_struct_loss as lifted_struct_loss
+from tensorfleet_legacy.contrib.losses.metric_loss_ops import npairs_loss as npairs_loss
+from tensorfleet_legacy.contrib.losses.metric_loss_ops import npairs_loss_multilabel as npairs_loss_multilabel
+from tensorfleet_legacy.contrib.losses.metric_loss_ops import triplet_semihard_loss as triplet_semihard_loss
+from tensorfleet_legacy.contrib.losses.metric_loss_ops_cluster import cluster_loss as cluster_loss

@@ -1,0 +1,6 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.mixed_precision import python as python
+from tensorfleet_legacy.contrib.mixed_precision.loss_scale_optimizer import ExponentialUpdateLossScaleManager as ExponentialUpdateLossScaleManager
+from tensorfleet_legacy.contrib.mixed_precision.loss_scale_optimizer import FixedLossScaleManager as FixedLossScaleManager
+from tensorfleet_legacy.contrib.mixed_precision.loss_scale_optimizer import LossScaleManager as LossScaleManager
+from tensorfleet_legacy.contrib.mixed_precision.loss_scale_optimizer import LossScaleOptimizer as LossScaleOptimizer

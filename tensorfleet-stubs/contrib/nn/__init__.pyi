@@ -1,0 +1,11 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.nn.convolutions import conv1d_transpose as conv1d_transpose
+from tensorfleet.contrib.nn import python as python
+from tensorfleet_legacy.contrib.nn.sampling_ops import deprecated_flipped_sigmoid_cross_entropy_with_logits as deprecated_flipped_sigmoid_cross_entropy_with_logits
+from tensorfleet_legacy.contrib.nn.sampling_ops import deprecated_flipped_softmax_cross_entropy_with_logits as deprecated_flipped_softmax_cross_entropy_with_logits
+from tensorfleet_legacy.contrib.nn.sampling_ops import deprecated_flipped_sparse_softmax_cross_entropy_with_logits as deprecated_flipped_sparse_softmax_cross_entropy_with_logits
+from tensorfleet_legacy.contrib.nn.sampling_ops import nth_element as nth_element
+from tensorfleet_legacy.contrib.nn.sampling_ops import rank_sampled_softmax_loss as rank_sampled_softmax_loss
+from tensorfleet_legacy.contrib.nn.sampling_ops import sampled_sparse_softmax_loss as sampled_sparse_softmax_loss
+from tensorfleet_legacy.contrib.nn.sampling_ops import scaled_softplus as scaled_softplus
+from tensorfleet_legacy.contrib.sparsemax.sparsemax import alpha_dropout as alpha_dropout

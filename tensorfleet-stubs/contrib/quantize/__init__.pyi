@@ -1,0 +1,6 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.quantize import python as python
+from tensorfleet_legacy.contrib.quantize.quantize_graph import create_eval_graph as create_eval_graph
+from tensorfleet_legacy.contrib.quantize.quantize_graph import create_training_graph as create_training_graph
+from tensorfleet_legacy.contrib.quantize.quantize_graph import experimental_create_eval_graph as experimental_create_eval_graph
+from tensorfleet_legacy.contrib.quantize.quantize_graph import experimental_create_training_graph as experimental_create_training_graph

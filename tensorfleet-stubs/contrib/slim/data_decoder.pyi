@@ -1,0 +1,2 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.slim.tfexample_decoder import DataDecoder as DataDecoder

@@ -1,0 +1,5 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.slim.nets.alexnet import alexnet_v2_arg_scope as alexnet_v2_arg_scope
+import builtins
+import typing
+def alexnet_v2(inputs: typing.Any, num_classes: builtins.int = ..., is_training: typing.Any = ..., dropout_keep_prob: builtins.float = ..., spatial_squeeze: builtins.bool = ..., scope: builtins.str = ...) -> typing.Any: ...

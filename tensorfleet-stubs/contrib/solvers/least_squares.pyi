@@ -1,0 +1,2 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.solvers.linear_equations import cgls as cgls

@@ -1,0 +1,9 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.contrib.tensorboard.projector import visualize_embeddings as visualize_embeddings
+import typing
+class EmbeddingInfo(typing.Any):
+    def __init__(self, /, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+class ProjectorConfig(typing.Any):
+    def __init__(self, /, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+class SpriteMetadata(typing.Any):
+    def __init__(self, /, *args: typing.Any, **kwargs: typing.Any) -> None: ...

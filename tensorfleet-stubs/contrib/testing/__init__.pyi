@@ -1,0 +1,9 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.contrib.testing import python as python
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import FakeSummaryWriter as FakeSummaryWriter
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import assert_summary as assert_summary
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import latest_event_file as latest_event_file
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import latest_events as latest_events
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import latest_summaries as latest_summaries
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import simple_values_from_events as simple_values_from_events
+from tensorfleet_legacy.contrib.testing.fake_summary_writer import to_summary_proto as to_summary_proto

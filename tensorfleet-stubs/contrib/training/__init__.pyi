@@ -1,0 +1,31 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.train.device_setter import GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy
+from tensorfleet.api.train.device_setter import RandomStrategy as RandomStrategy
+from tensorfleet.api.train.device_setter import byte_size_load_fn as byte_size_load_fn
+from tensorfleet.api.train.evaluation import StopAfterNEvalsHook as StopAfterNEvalsHook
+from tensorfleet.api.train.evaluation import SummaryAtEndHook as SummaryAtEndHook
+from tensorfleet.api.train.evaluation import checkpoints_iterator as checkpoints_iterator
+from tensorfleet.api.train.evaluation import evaluate_once as evaluate_once
+from tensorfleet.api.train.evaluation import evaluate_repeatedly as evaluate_repeatedly
+from tensorfleet.api.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
+from tensorfleet.api.train.evaluation import wait_for_new_checkpoint as wait_for_new_checkpoint
+from tensorfleet.api.train.input_buckets import bucket as bucket
+from tensorfleet.api.train.input_buckets import bucket_by_sequence_length as bucket_by_sequence_length
+from tensorfleet.contrib.training import python as python
+from tensorfleet_legacy.contrib.layers.optimizers import add_gradients_summaries as add_gradients_summaries
+from tensorfleet_legacy.contrib.layers.optimizers import clip_gradient_norms as clip_gradient_norms
+from tensorfleet_legacy.contrib.layers.optimizers import clip_gradient_norms_fn as clip_gradient_norms_fn
+from tensorfleet_legacy.contrib.layers.optimizers import create_train_op as create_train_op
+from tensorfleet_legacy.contrib.layers.optimizers import multiply_gradients as multiply_gradients
+from tensorfleet_legacy.contrib.layers.optimizers import train as train
+from tensorfleet_legacy.contrib.training.hparam import HParams as HParams
+from tensorfleet_legacy.contrib.training.hparam import parse_values as parse_values
+from tensorfleet_legacy.contrib.training.sampling_ops import rejection_sample as rejection_sample
+from tensorfleet_legacy.contrib.training.sampling_ops import resample_at_rate as resample_at_rate
+from tensorfleet_legacy.contrib.training.sampling_ops import stratified_sample as stratified_sample
+from tensorfleet_legacy.contrib.training.sampling_ops import weighted_resample as weighted_resample
+from tensorfleet_legacy.contrib.training.sequence_queueing_state_saver import NextQueuedSequenceBatch as NextQueuedSequenceBatch
+from tensorfleet_legacy.contrib.training.sequence_queueing_state_saver import SequenceQueueingStateSaver as SequenceQueueingStateSaver
+from tensorfleet_legacy.contrib.training.sequence_queueing_state_saver_batches import batch_sequences_with_states as batch_sequences_with_states
+import typing
+def __getattr__(name: str) -> typing.Any: ...

@@ -1,0 +1,22 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.distribute.context import ReduceOp as ReduceOp
+from tensorfleet.api.distribute.context import experimental_set_strategy as experimental_set_strategy
+from tensorfleet.api.distribute.context import get_loss_reduction as get_loss_reduction
+from tensorfleet.api.distribute.context import get_replica_context as get_replica_context
+from tensorfleet.api.distribute.context import get_strategy as get_strategy
+from tensorfleet.api.distribute.context import has_strategy as has_strategy
+from tensorfleet.api.distribute.context import in_cross_replica_context as in_cross_replica_context
+from tensorfleet.api.distribute.cross_device import CrossDeviceOps as CrossDeviceOps
+from tensorfleet.api.distribute.cross_device import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
+from tensorfleet.api.distribute.cross_device import NcclAllReduce as NcclAllReduce
+from tensorfleet.api.distribute.cross_device import ReductionToOneDevice as ReductionToOneDevice
+from tensorfleet.api.distribute.extended import StrategyExtended as StrategyExtended
+from tensorfleet.api.distribute.inputs import InputContext as InputContext
+from tensorfleet.api.distribute.inputs import InputReplicationMode as InputReplicationMode
+from tensorfleet.api.distribute.mirrored import MirroredStrategy as MirroredStrategy
+from tensorfleet.api.distribute.mirrored import OneDeviceStrategy as OneDeviceStrategy
+from tensorfleet.api.distribute.replicas import ReplicaContext as ReplicaContext
+from tensorfleet.api.distribute.strategy import Strategy as Strategy
+from tensorfleet.cluster.server import Server as Server
+from tensorfleet.distribute import cluster_resolver as cluster_resolver
+from tensorfleet.distribute import experimental as experimental

@@ -1,0 +1,5 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.api.distribute.mirrored import CentralStorageStrategy as CentralStorageStrategy
+from tensorfleet.api.distribute.multi_worker import CollectiveCommunication as CollectiveCommunication
+from tensorfleet.api.distribute.multi_worker import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
+from tensorfleet.api.distribute.parameter_server import ParameterServerStrategy as ParameterServerStrategy

@@ -1,0 +1,9 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.estimator.export import ServingInputReceiver as ServingInputReceiver
+from tensorfleet_legacy.estimator.export import TensorServingInputReceiver as TensorServingInputReceiver
+from tensorfleet_legacy.estimator.export import build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn
+from tensorfleet_legacy.estimator.export import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn
+from tensorfleet_legacy.estimator.export_output import ClassificationOutput as ClassificationOutput
+from tensorfleet_legacy.estimator.export_output import ExportOutput as ExportOutput
+from tensorfleet_legacy.estimator.export_output import PredictOutput as PredictOutput
+from tensorfleet_legacy.estimator.export_output import RegressionOutput as RegressionOutput

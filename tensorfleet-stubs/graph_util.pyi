@@ -1,0 +1,7 @@
+# Written by tools/make_stubs.py.
+from tensorfleet.graph.importing import import_graph_def as import_graph_def
+from tensorfleet.graph.subgraph import convert_variables_to_constants as convert_variables_to_constants
+from tensorfleet.graph.subgraph import extract_sub_graph as extract_sub_graph
+from tensorfleet.graph.subgraph import must_run_on_cpu as must_run_on_cpu
+from tensorfleet.graph.subgraph import remove_training_nodes as remove_training_nodes
+from tensorfleet.graph.subgraph import tensor_shape_from_node_def_name as tensor_shape_from_node_def_name

@@ -1,0 +1,3 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.datasets.imdb import boston_housing as _load_data
+load_data = _load_data

@@ -1,0 +1,3 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.datasets.imdb import fashion_mnist as _load_data
+load_data = _load_data

@@ -1,0 +1,12 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.layers.dense_features import SequenceFeatures as SequenceFeatures
+from tensorfleet_legacy.keras.layers.recurrent_cells import PeepholeLSTMCell as PeepholeLSTMCell
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import CosineDecay as CosineDecay
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import CosineDecayRestarts as CosineDecayRestarts
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import LinearCosineDecay as LinearCosineDecay
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import NoisyLinearCosineDecay as NoisyLinearCosineDecay
+from tensorfleet_legacy.keras.premade import LinearModel as LinearModel
+from tensorfleet_legacy.keras.premade import WideDeepModel as WideDeepModel
+from tensorfleet_legacy.keras.saving.saved_model_experimental import export_saved_model as export_saved_model
+from tensorfleet_legacy.keras.saving.saved_model_experimental import load_from_saved_model as load_from_saved_model
+from tensorfleet_legacy.keras.utils.data_utils import terminate_keras_multiprocessing_pools as terminate_keras_multiprocessing_pools

@@ -1,0 +1,5 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.mixed_precision.loss_scale_optimizer import LossScaleOptimizer as LossScaleOptimizer
+from tensorfleet_legacy.keras.mixed_precision.loss_scale_optimizer import Policy as Policy
+from tensorfleet_legacy.keras.mixed_precision.loss_scale_optimizer import global_policy as global_policy
+from tensorfleet_legacy.keras.mixed_precision.loss_scale_optimizer import set_policy as set_policy

@@ -1,0 +1,8 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import ExponentialDecay as ExponentialDecay
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import InverseTimeDecay as InverseTimeDecay
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import LearningRateSchedule as LearningRateSchedule
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import PiecewiseConstantDecay as PiecewiseConstantDecay
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import PolynomialDecay as PolynomialDecay
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import deserialize as deserialize
+from tensorfleet_legacy.keras.optimizer_v2.learning_rate_schedule import serialize as serialize

@@ -1,0 +1,18 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.preprocessing.image import ImageDataGenerator as ImageDataGenerator
+from tensorfleet_legacy.keras.preprocessing.image_arrays import apply_affine_transform as apply_affine_transform
+from tensorfleet_legacy.keras.preprocessing.image_arrays import apply_brightness_shift as apply_brightness_shift
+from tensorfleet_legacy.keras.preprocessing.image_arrays import apply_channel_shift as apply_channel_shift
+from tensorfleet_legacy.keras.preprocessing.image_arrays import array_to_img as array_to_img
+from tensorfleet_legacy.keras.preprocessing.image_arrays import img_to_array as img_to_array
+from tensorfleet_legacy.keras.preprocessing.image_arrays import load_img as load_img
+from tensorfleet_legacy.keras.preprocessing.image_arrays import random_brightness as random_brightness
+from tensorfleet_legacy.keras.preprocessing.image_arrays import random_channel_shift as random_channel_shift
+from tensorfleet_legacy.keras.preprocessing.image_arrays import random_rotation as random_rotation
+from tensorfleet_legacy.keras.preprocessing.image_arrays import random_shear as random_shear
+from tensorfleet_legacy.keras.preprocessing.image_arrays import random_shift as random_shift
+from tensorfleet_legacy.keras.preprocessing.image_arrays import random_zoom as random_zoom
+from tensorfleet_legacy.keras.preprocessing.image_arrays import save_img as save_img
+from tensorfleet_legacy.keras.preprocessing.image_iterators import DirectoryIterator as DirectoryIterator
+from tensorfleet_legacy.keras.preprocessing.image_iterators import Iterator as Iterator
+from tensorfleet_legacy.keras.preprocessing.image_iterators import NumpyArrayIterator as NumpyArrayIterator

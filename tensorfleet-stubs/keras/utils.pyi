@@ -1,0 +1,20 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.keras.engine.data_adapter import Sequence as Sequence
+from tensorfleet_legacy.keras.engine.network_graph import convert_all_kernels_in_model as convert_all_kernels_in_model
+from tensorfleet_legacy.keras.engine.network_graph import get_source_inputs as get_source_inputs
+from tensorfleet_legacy.keras.utils.data_utils import GeneratorEnqueuer as GeneratorEnqueuer
+from tensorfleet_legacy.keras.utils.data_utils import OrderedEnqueuer as OrderedEnqueuer
+from tensorfleet_legacy.keras.utils.data_utils import SequenceEnqueuer as SequenceEnqueuer
+from tensorfleet_legacy.keras.utils.data_utils_get_file import get_file as get_file
+from tensorfleet_legacy.keras.utils.generic_utils import CustomObjectScope as CustomObjectScope
+from tensorfleet_legacy.keras.utils.generic_utils import custom_object_scope as custom_object_scope
+from tensorfleet_legacy.keras.utils.generic_utils import deserialize_keras_object as deserialize_keras_object
+from tensorfleet_legacy.keras.utils.generic_utils import get_custom_objects as get_custom_objects
+from tensorfleet_legacy.keras.utils.generic_utils import serialize_keras_object as serialize_keras_object
+from tensorfleet_legacy.keras.utils.generic_utils_progbar import Progbar as Progbar
+from tensorfleet_legacy.keras.utils.io_utils import HDF5Matrix as HDF5Matrix
+from tensorfleet_legacy.keras.utils.multi_gpu_utils import multi_gpu_model as multi_gpu_model
+from tensorfleet_legacy.keras.utils.np_utils import normalize as normalize
+from tensorfleet_legacy.keras.utils.np_utils import to_categorical as to_categorical
+from tensorfleet_legacy.keras.utils.vis_utils import model_to_dot as model_to_dot
+from tensorfleet_legacy.keras.utils.vis_utils import plot_model as plot_model

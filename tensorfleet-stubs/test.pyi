@@ -1,0 +1,18 @@
+# Written by tools/make_stubs.py.
+from tensorfleet_legacy.testing.benchmark import Benchmark as Benchmark
+from tensorfleet_legacy.testing.benchmark import benchmark_config as benchmark_config
+from tensorfleet_legacy.testing.gradient_checker import compute_gradient as compute_gradient
+from tensorfleet_legacy.testing.gradient_checker import compute_gradient_error as compute_gradient_error
+from tensorfleet_legacy.testing.names import create_local_cluster as create_local_cluster
+from tensorfleet_legacy.testing.names import gpu_device_name as gpu_device_name
+from tensorfleet_legacy.testing.names import is_built_with_cuda as is_built_with_cuda
+from tensorfleet_legacy.testing.names import is_built_with_gpu_support as is_built_with_gpu_support
+from tensorfleet_legacy.testing.names import is_built_with_rocm as is_built_with_rocm
+from tensorfleet_legacy.testing.names import is_gpu_available as is_gpu_available
+from tensorfleet_legacy.testing.test_util import StubOutForTesting as StubOutForTesting
+from tensorfleet_legacy.testing.test_util import TestCase as TestCase
+from tensorfleet_legacy.testing.test_util import assert_equal_graph_def as assert_equal_graph_def
+from tensorfleet_legacy.testing.test_util import get_temp_dir as get_temp_dir
+from tensorfleet_legacy.testing.test_util import main as main
+from tensorfleet_legacy.testing.test_util import test_src_dir_path as test_src_dir_path
+from unittest import mock as mock
