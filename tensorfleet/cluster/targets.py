@@ -18,19 +18,20 @@ from tensorfleet.cluster.messages import Ping, Reset, Stop, Welcome
 from tensorfleet.cluster.server import has_ended, server_at
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.graph.graph import Graph
-from tensorfleet.runtime.engine import Engine
+from tensorfleet.runtime.engine import LocalEngine
+from tensorfleet.runtime.engine_protocol import Engine
 
-_AnyEngine = TypeVar("_AnyEngine", Engine, ClusterEngine)
+_AnyEngine = TypeVar("_AnyEngine", LocalEngine, ClusterEngine)
 _SCHEME = "grpc://"
 _STOP_SECONDS = 10.0
 _LOCAL = ("", "local")
 _engines: dict[str, weakref.WeakSet] = {}  # of the sessions of this process, by target
 
 
-def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine:
+def engine_for(target: str, graph: Graph, config: Any) -> Engine[Any]:
     """The engine behind a session's target."""
     if target in _LOCAL:
-        return _remembered("", Engine(graph, config))
+        return _remembered("", LocalEngine(graph, config))
     target = moved(target)
     server = server_at(target)
     if server is not None:
@@ -115,7 +116,7 @@ def _contact(target: str, config: Any, waits: bool = True) -> Welcome:
     return at.welcome
 
 
-def incarnations(engine: Engine | ClusterEngine) -> dict[str, int]:
+def incarnations(engine: Engine[Any]) -> dict[str, int]:
     """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
 
     None for a session without servers, whose state ends with it.

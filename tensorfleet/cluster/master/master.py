@@ -53,7 +53,8 @@ from tensorfleet.passes.partition import (
 )
 from tensorfleet.passes.plan import Branches, Plan
 from tensorfleet.passes.prune import prune
-from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.engine import CLOSED, LocalEngine
+from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 from tensorfleet.state.accumulators import most
@@ -80,7 +81,7 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-class ClusterEngine:
+class ClusterEngine(Engine[ClusterProgram]):
     """Plans and runs a session's steps on a cluster. `own` is the engine's local task, if it has one."""
 
     def __init__(
@@ -106,9 +107,9 @@ class ClusterEngine:
         self._home = task_name(*default)
         self._owner = self._home.replace("/replica:0", "")
         self._dialled = dialled
-        self._engine: Engine | None = None
+        self._engine: LocalEngine | None = None
         if local is not None:
-            self._engine = Engine(
+            self._engine = LocalEngine(
                 graph, local.session_config(config), self._resources(), self._own, self._owner
             )
         self._placements = PlacementLog(self.config)
@@ -399,7 +400,7 @@ class ClusterEngine:
         program: ClusterProgram,
         feeds: Sequence[Any],
         timeout_ms: int = 0,
-        collector: Any = None,
+        collector: Collector | None = None,
     ) -> list:
         """Runs one step."""
         return self._go(Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds)

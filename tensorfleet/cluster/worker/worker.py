@@ -26,7 +26,7 @@ from tensorfleet.cluster.worker.stages import RegisteredStage
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.runtime.devices import local_device_names
-from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
 from tensorfleet.runtime.shared_memory.server_reads import Board, board_of
 from tensorfleet.state.accumulators import most
@@ -56,7 +56,7 @@ class _Session:
         self.graph = Graph()
         resources = ResourceManager() if is_isolated(config) else worker.resources
         devices = _with_devices(config, worker.config)
-        self.engine = Engine(self.graph, devices, resources, task, owner)
+        self.engine = LocalEngine(self.graph, devices, resources, task, owner)
         self.stages: dict[int, RegisteredStage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from tensorfleet.base import dtypes
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.passes.pipeline import divide
-from tensorfleet.passes.plan import Plan
+from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.scheduling.batched_host_ops import JoinedItem
 from tensorfleet.runtime.scheduling.cooperative import Turns
 from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.scheduling.index_ops import IndexItem
+from tensorfleet.runtime.scheduling.items import Item, OpItem
 from tensorfleet.runtime.scheduling.step import StepContext
 from tensorfleet.runtime.scheduling.threads import Pool
 from tensorfleet.runtime.segments.branches import settle_absent
@@ -28,12 +29,12 @@ from tensorfleet.runtime.segments.segment_item import SegmentItem
 from tensorfleet.runtime.segments.shape_variance import Varying, Watch
 
 
-def _bare(item: Any) -> Any:
+def _bare(item: Item) -> Item:
     """An item without the conditions it runs under."""
     return item.item if isinstance(item, Guarded) else item
 
 
-def _soon_done(item: Any) -> bool:
+def _soon_done(item: Item) -> bool:
     """Whether an item takes so little time that waking a thread for it does not pay."""
     item = _bare(item)
     if isinstance(item, SegmentItem):
@@ -41,19 +42,19 @@ def _soon_done(item: Any) -> bool:
     return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
 
 
-def _may_last(item: Any) -> bool:
+def _may_last(item: Item) -> bool:
     """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
     item = _bare(item)
     return item.blocks or isinstance(item, LoopItem) or _is_call(item)
 
 
-def _is_call(item: Any) -> bool:
+def _is_call(item: Item) -> bool:
     """Whether an item calls a function of the user's."""
     item = _bare(item)
     return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
-def _takes(item: Any) -> bool:
+def _takes(item: Item) -> bool:
     """Whether a waiting item only takes something away: nobody waits for it to have done so."""
     op = getattr(item, "op", None)
     return op is not None and ("Dequeue" in op.type or "TakeGradient" in op.type)
@@ -78,10 +79,27 @@ class Slots:
         return len(self._of)
 
 
-_KINDS: dict[str, Any] = {"host": HostItem, "rows": RowsItem, "chunks": ChunksItem, "gather": GatherItem}
-_KINDS |= {"index": IndexItem, "joined": JoinedItem, "merge": MergeItem, "same": SameItem}
+_OP_ITEMS: dict[str, Callable[[Part, Plan, Slots, ResourceManager], OpItem]] = {
+    "host": HostItem,
+    "rows": RowsItem,
+    "chunks": ChunksItem,
+    "gather": GatherItem,
+    "index": IndexItem,
+    "joined": JoinedItem,
+    "loop": LoopItem,
+    "merge": MergeItem,
+    "same": SameItem,
+}
 # A segment of so many operations, none of them heavy, runs before another thread would have started.
 _FEW = 8
+
+
+def _item_of(part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> Item:
+    make = _OP_ITEMS.get(part.kind)
+    if make is None:  # its conditions are inside, operation by operation
+        return SegmentItem(part, plan, slots, resources)
+    item = make(part, plan, slots, resources)
+    return Guarded(item, part.guard, slots) if part.guard else item
 
 
 class Program:
@@ -95,11 +113,7 @@ class Program:
         self._divided: Program | None = None
         self._dividing = threading.Lock()
         self.feed_slots = [slots.of(t) for t in plan.feeds]
-        self.items: list[Any] = []
-        for part in plan.parts:
-            kind = LoopItem if part.kind == "loop" else _KINDS.get(part.kind, SegmentItem)
-            item = kind(part, plan, slots, resources)
-            self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
+        self.items: list[Item] = [_item_of(part, plan, slots, resources) for part in plan.parts]
         if not plan.nested:
             self._learn()
         self.after = [len(part.after) for part in plan.parts]
@@ -147,7 +161,7 @@ class Program:
                         item.follow(loops[item.op])
                 self._divided = divided
 
-    def last_to_run(self) -> Any:
+    def last_to_run(self) -> Item | None:
         """The item that runs when all others have, if there is one."""
         return self._work[-1] if self.sequential and not self.turn and self._work else None
 
