@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.resources import ResourceManager
     from tensorfleet.runtime.scheduling.items import OpItem
     from tensorfleet.runtime.scheduling.program import Program, Slots
-from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import StepContext
+
 
 # A loop that has taken this long, in seconds, is compiled as a whole; one run that takes longer, in its parts.
 _PATIENCE = 5e-3
