@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import os
 import secrets
 import signal
@@ -18,8 +17,8 @@ import numpy as np
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.master.placer import task_name
-from tensorfleet.cluster.master.step_driver import AGAIN, RUN_FIELDS, TRACED
 from tensorfleet.cluster.membership import address_rewriting as moving
 from tensorfleet.cluster.membership import orphan
 from tensorfleet.cluster.membership import shutdown as farewell
@@ -27,7 +26,7 @@ from tensorfleet.cluster.membership.server_def import server_def_of
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.transport import binding, connection, peers, tls, wire
 from tensorfleet.cluster.transport.listener import Listener
-from tensorfleet.cluster.transport.tensor_bytes import describe, malformed
+from tensorfleet.cluster.transport.tensor_bytes import describe
 from tensorfleet.cluster.transport.token import configured, token
 from tensorfleet.cluster.worker.pending_replies import Asker
 from tensorfleet.cluster.worker.worker import Worker
@@ -227,27 +226,24 @@ class Server:
         )
         self._listener.start()
 
-    def _welcome(self) -> dict:
-        return {
-            "incarnation": self.incarnation,
-            "task": self.task,
-            "job": self.job,
-            "index": self.index,
-            "cluster": self.cluster.as_dict(),
+    def _welcome(self) -> messages.Welcome:
+        jobs = {
+            job: tasks if isinstance(tasks, list) else {str(i): address for i, address in tasks.items()}
+            for job, tasks in self.cluster.as_dict().items()
         }
+        return messages.Welcome(self.incarnation, self.task, self.job, self.index, jobs)
 
-    def _serve(self, channel: wire.Channel, hello: dict) -> None:
+    def _serve(self, channel: wire.Channel, hello: messages.Hello) -> None:
         """Answers one client's messages until it leaves."""
         self._channels.add(channel)
         if self._stopping.is_set():
             self._channels.discard(channel)
             channel.close()
             return
-        client = channel.owner = str(hello.get("client"))
+        client = channel.owner = hello.client
         try:
-            if hello.get("control"):
-                tasks = hello.get("tasks")
-                self._clients[channel] = tuple(map(str, tasks)) if isinstance(tasks, list) else ()
+            if hello.control:
+                self._clients[channel] = tuple(hello.tasks)
                 self._answer_pings(channel)
             else:
                 while self._answer(channel, client):
@@ -259,7 +255,7 @@ class Server:
             self._channels.discard(channel)
             self._clients.pop(channel, None)
             channel.close()
-            if hello.get("control") and not self._stopping.is_set():  # or it was this end that closed it
+            if hello.control and not self._stopping.is_set():  # or it was this end that closed it
                 self._client_gone(client)
 
     def _client_gone(self, client: str) -> None:
@@ -283,40 +279,27 @@ class Server:
     def _answer_pings(self, channel: wire.Channel) -> None:
         channel.sock.settimeout(peers.silence() * _CLIENT_PATIENCE)
         with contextlib.suppress(OSError):
-            while channel.receive().kind == wire.PING:
-                channel.send(wire.OK)
+            while channel.receive().kind == messages.PING:
+                channel.say(messages.Done())
 
     def _answer(self, channel: wire.Channel, client: str) -> bool:
         """Does what one message asks for and replies."""
         frame = channel.receive()
-        if frame.kind == wire.RETURN:
+        if frame.kind == messages.RETURN:
             self._give_back(channel)
         channel.handed = None
         try:
-            if frame.kind == wire.RUN:
+            if frame.kind == messages.RUN:
                 if channel.is_closed():
                     return False  # whoever asked has given up: while this process was stopped, say
-                handle, step, stage, total, timeout, how = RUN_FIELDS.unpack(frame.fields)
-                collector = Collector() if how & TRACED else None
-                asker = Asker(channel)
-                run = self.worker.run_again if how & AGAIN else self.worker.run
-                results = run(handle.decode(), step, stage, total, timeout, frame.tensors, collector, asker)
-                if not asker.is_answered():
-                    channel.handed = asker
-                    told = json.dumps({"events": collector.events}).encode() if collector is not None else b""
-                    channel.send(wire.OK, told, results)
-                if asker.lost is not None:
-                    raise asker.lost
-                channel.after = stage
-                if not asker.taken:
-                    channel.handed = None
-            elif frame.kind == wire.BOARD:
-                self._show(channel, frame.json())
-            elif frame.kind == wire.STOP:
-                self._stop_as_told(channel, frame.json())
+                self._run(channel, frame)
+            elif frame.kind == messages.BOARD:
+                self._show(channel, frame.read(messages.Board))
+            elif frame.kind == messages.STOP:
+                self._stop_as_told(channel, frame.read(messages.Stop))
                 return False
             else:
-                channel.send_json(wire.OK, **self._other(frame, client))
+                channel.say(self._other(frame, client))
         except ConnectionError:
             self._give_back(channel)
             return False
@@ -325,46 +308,67 @@ class Server:
             self._fail(channel, e)
         return True
 
-    def _show(self, channel: wire.Channel, told: dict) -> None:
+    def _run(self, channel: wire.Channel, frame: wire.Frame) -> None:
+        """Runs a stage and answers with its results."""
+        asked = messages.Run.decode(frame.fields)
+        collector = Collector() if asked.how & messages.TRACED else None
+        asker = Asker(channel)
+        run = self.worker.run_again if asked.how & messages.AGAIN else self.worker.run
+        results = run(
+            asked.session,
+            asked.step,
+            asked.stage,
+            asked.total,
+            asked.timeout,
+            frame.tensors,
+            collector,
+            asker,
+        )
+        if not asker.is_answered():
+            channel.handed = asker
+            # Most steps are not traced, and need no struct to say so.
+            ran = messages.NOTHING if collector is None else messages.Ran(collector.events).encode()
+            channel.send(messages.OK, ran, results)
+        if asker.lost is not None:
+            raise asker.lost
+        channel.after = asked.stage
+        if not asker.taken:
+            channel.handed = None
+
+    def _show(self, channel: wire.Channel, asked: messages.Board) -> None:
         """Tells where what a stage reads can be read without asking, if there is such a place."""
-        board = self.worker.board(told["session"], told["stage"]) if channel.shares_memory else None
+        board = self.worker.board(asked.session, asked.stage) if channel.shares_memory else None
         descriptor = board.opened() if board is not None else None
         if board is None or descriptor is None:
-            channel.send_json(wire.OK)
+            channel.say(messages.BoardPlace())
             return
         blob = describe([np.asarray(v) for v in board.values])[0]
-        fields = json.dumps({"size": board.size, "count": len(board.values)}).encode()
-        channel.send(wire.OK, fields, [np.frombuffer(blob, np.uint8)], [descriptor])
+        place = messages.BoardPlace(board.size, len(board.values))
+        channel.say(place, [np.frombuffer(blob, np.uint8)], [descriptor])
 
     def _fail(self, channel: wire.Channel, error: Exception) -> None:
         known = error if isinstance(error, errors.OpError) else errors.about(None, error)
         op = known.op.name if known.op is not None else None
-        channel.send_json(wire.FAILED, code=known.error_code, message=known.message, op=op)
+        channel.say(messages.Failed(known.error_code, known.message, op))
 
-    def _other(self, frame: wire.Frame, client: str) -> dict:
-        told = frame.json()
-        kind = frame.kind
-        if kind == wire.REGISTER:
-            self.worker.register(client, told, frame.tensors)
-        elif kind == wire.PUSH:
-            self.worker.arrived(told, frame.tensors)
-        elif kind == wire.CANCEL:
-            self.worker.cancel(told)
-        elif kind == wire.CLOSE:
-            self.worker.close_session(told["session"], finished=bool(told.get("finished")))
-        elif kind == wire.RESET:
-            self.worker.reset(told.get("containers"), bool(told.get("master")))
-        elif kind == wire.DESCRIBE:
-            return {
-                "devices": self.worker.devices(),
-                "joined": self.joined,
-                "dropped": self.worker.dropped(),
-            }
-        elif kind == wire.BYE:
-            self._farewells.heard(told["task"], bool(told.get("served")))
-        elif kind not in (wire.PING, wire.RETURN):
-            raise malformed(f"there is no message of kind {kind}")
-        return {}
+    def _other(self, frame: wire.Frame, client: str) -> messages.Answer:
+        """Does what a message asks for that is not a stage's, and gives the answer."""
+        match frame.read(messages.request_of(frame.kind)):
+            case messages.Register() as asked:
+                self.worker.register(client, asked, frame.tensors)
+            case messages.Push() as asked:
+                self.worker.arrived(asked, frame.tensors)
+            case messages.Cancel() as asked:
+                self.worker.cancel(asked)
+            case messages.Close() as asked:
+                self.worker.close_session(asked.session, finished=asked.finished)
+            case messages.Reset() as asked:
+                self.worker.reset(asked.containers, asked.master)
+            case messages.Bye() as asked:
+                self._farewells.heard(asked.task, asked.served)
+            case messages.Describe():
+                return messages.Description(self.worker.devices(), self.joined, self.worker.dropped())
+        return messages.Done()  # Ping asks for no more, and Return was heard already
 
     def clients(self) -> list[tuple[str, ...]]:
         """The processes that use this server, each by the tasks whose servers it has."""
@@ -376,11 +380,11 @@ class Server:
 
     # -- ending ---------------------------------------------------------------------------------------
 
-    def _stop_as_told(self, channel: wire.Channel, told: dict) -> None:
-        if told.get("task") != self.task:
-            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {told.get('task')!r}.")
+    def _stop_as_told(self, channel: wire.Channel, asked: messages.Stop) -> None:
+        if asked.task != self.task:
+            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {asked.task!r}.")
         logging.info("%s was told to stop.", self.task)
-        channel.send_json(wire.OK)
+        channel.say(messages.Done())
         self.end()
 
     def end(self) -> None:

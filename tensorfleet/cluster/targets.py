@@ -14,23 +14,24 @@ from tensorfleet.cluster.master.master import ClusterEngine, task_parts
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership.address_rewriting import moved
 from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.messages import Ping, Reset, Stop, Welcome
 from tensorfleet.cluster.server import has_ended, server_at
-from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.graph.graph import Graph
-from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.engine import CLOSED, LocalEngine
+from tensorfleet.runtime.engine_protocol import Engine
 
-_AnyEngine = TypeVar("_AnyEngine", Engine, ClusterEngine)
+_AnyEngine = TypeVar("_AnyEngine", LocalEngine, ClusterEngine)
 _SCHEME = "grpc://"
 _STOP_SECONDS = 10.0
 _LOCAL = ("", "local")
 _engines: dict[str, weakref.WeakSet] = {}  # of the sessions of this process, by target
 
 
-def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine:
+def engine_for(target: str, graph: Graph, config: Any) -> Engine[Any]:
     """The engine behind a session's target."""
     if target in _LOCAL:
-        return _remembered("", Engine(graph, config))
+        return _remembered("", LocalEngine(graph, config))
     target = moved(target)
     server = server_at(target)
     if server is not None:
@@ -41,10 +42,8 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine | ClusterEngine
         # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.
         logging.info("The server of this process has ended with its cluster; so does the program.")
         raise SystemExit(0)
-    told = _contact(target, config)
-    cluster, task = _cluster(
-        config, ClusterSpec(_jobs(told["cluster"])), (told["job"], told["index"]), target
-    )
+    welcome = _contact(target, config)
+    cluster, task = _cluster(config, _spec(welcome), (welcome.job, welcome.index), target)
     return _remembered(
         target, ClusterEngine(graph, config, cluster, task, dialled=target.removeprefix(_SCHEME))
     )
@@ -68,12 +67,14 @@ def _finish_sessions() -> None:
                 engine.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
 
-def _jobs(told: dict) -> dict:
-    """Jobs as they came over the wire, where numbers of tasks are texts."""
-    return {
-        job: tasks if isinstance(tasks, list) else {int(i): address for i, address in tasks.items()}
-        for job, tasks in told.items()
-    }
+def _spec(welcome: Welcome) -> ClusterSpec:
+    """The cluster that a server is part of. Over the wire, the numbers of tasks are texts."""
+    return ClusterSpec(
+        {
+            job: tasks if isinstance(tasks, list) else {int(i): address for i, address in tasks.items()}
+            for job, tasks in welcome.cluster.items()
+        }
+    )
 
 
 def _cluster(
@@ -100,7 +101,7 @@ def _cluster(
     )
 
 
-def _contact(target: str, config: Any, waits: bool = True) -> dict:
+def _contact(target: str, config: Any, waits: bool = True) -> Welcome:
     if not target.startswith(_SCHEME):
         raise errors.NotFoundError(
             None,
@@ -112,11 +113,12 @@ def _contact(target: str, config: Any, waits: bool = True) -> dict:
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
     deadline = time.monotonic() + timeout / 1000 if timeout > 0 else None
-    at.call(wire.PING, deadline, waits=waits)
+    at.call(Ping(), deadline, waits)
+    assert at.welcome is not None  # it has answered
     return at.welcome
 
 
-def incarnations(engine: Engine | ClusterEngine) -> dict[str, int]:
+def incarnations(engine: Engine[Any]) -> dict[str, int]:
     """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
 
     None for a session without servers, whose state ends with it.
@@ -136,8 +138,8 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
             engine.close(errors.CancelledError(None, None, "Session has been closed."))
         return
     server = server_at(target)
-    told = server._welcome() if server is not None else _contact(target, config)
-    cluster, own = ClusterSpec(_jobs(told["cluster"])), (str(told["job"]), int(told["index"]))
+    welcome = server._welcome() if server is not None else _contact(target, config)
+    cluster, own = _spec(welcome), (welcome.job, welcome.index)
     for engine in list(_engines.get(target, ())):
         engine.lose()
     for job in cluster.jobs:
@@ -147,15 +149,14 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
                 continue
             at: Peer = peer(task_name(job, index), _address(cluster, (job, index), own, target))
             names = list(containers) if containers else None
-            at.call(wire.RESET, containers=names, master=(job, index) == own)
+            at.call(Reset(names, master=(job, index) == own))
 
 
 def stop(target: str, task: str | None) -> list[str]:
     """Stops some servers of the cluster behind a target; gives the names of those that were running."""
     server = server_at(target)
-    told = server._welcome() if server is not None else _contact(target, None, waits=False)
-    cluster = ClusterSpec(_jobs(told["cluster"]))
-    own = (str(told["job"]), int(told["index"]))
+    welcome = server._welcome() if server is not None else _contact(target, None, waits=False)
+    cluster, own = _spec(welcome), (welcome.job, welcome.index)
     stopped = []
     for job, index in sorted(_tasks_named(cluster, task, own), key=lambda one: one == own):  # itself last
         name = task_name(job, index)
@@ -165,7 +166,7 @@ def stop(target: str, task: str | None) -> list[str]:
         else:
             at = Peer(name, _address(cluster, (job, index), own, target), watched=False)
             try:
-                at.call(wire.STOP, time.monotonic() + _STOP_SECONDS, task=name)
+                at.call(Stop(name), time.monotonic() + _STOP_SECONDS)
             except (errors.UnavailableError, errors.DeadlineExceededError):
                 continue
             finally:

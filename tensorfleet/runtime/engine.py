@@ -1,4 +1,4 @@
-"""What runs a session's graph in this process: devices, state, cached programs, running steps."""
+"""The engine that runs a session's graph in this process: devices, state, running steps."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner
 from tensorfleet.runtime import trace
 from tensorfleet.runtime.devices import local_device_names
+from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.scheduling.program import Program
@@ -78,7 +79,7 @@ def shared_pool() -> Pool:
     return _default_pool(None)[0]
 
 
-class Engine:
+class LocalEngine(Engine[Program]):
     """Plans and runs steps of one graph."""
 
     def __init__(
@@ -131,7 +132,7 @@ class Engine:
         program: Program,
         feeds: Sequence[Any],
         timeout_ms: int = 0,
-        collector: Any = None,
+        collector: trace.Collector | None = None,
         began: Callable[[StepContext], Any] | None = None,
         pool: int = 0,
     ) -> list:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.passes.plan import everything
 from tensorfleet.runtime.costs import fill_costs
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.items import Item
+    from tensorfleet.runtime.scheduling.step import StepContext
 
 
 class Collector:
@@ -21,7 +25,7 @@ class Collector:
         #: (device, name, label, began, ended, thread, bytes of each result), times in nanoseconds
         self.events: list[tuple[str, str, str, int, int, int, list[int]]] = []
 
-    def run(self, item: Any, ctx: Any, values: list) -> None:
+    def run(self, item: Item, ctx: StepContext, values: list[Any]) -> None:
         """Runs one part and notes when it began and ended."""
         started = time.time_ns()
         try:
@@ -84,11 +88,11 @@ def _fill_memory(stats: Any, device: str, sizes: list[int]) -> None:
         told.allocator_name = allocator
 
 
-def label(item: Any) -> str:
+def label(item: Item) -> str:
     """How an item reads in a timeline: `name = Type(inputs)`, or what a segment holds."""
     segment = getattr(item, "segment", None)
     if segment is None:
-        op = item.op
+        op: Any = getattr(item, "op", None)
         return f"{op.name} = {op.type}({', '.join(t._op.name for t in op._inputs)})"
     inputs = ", ".join(t._op.name for t in segment.inputs)
     return f"{item.name} = Segment_of_{len(segment.steps)}_ops({inputs})"

@@ -10,6 +10,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 from tensorfleet.passes.prune import prune
+from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.session.feeds import feed_plan
 from tensorfleet.session.fetches import fetch_plan
 
@@ -27,7 +28,7 @@ class _Partial:
 class PartialRuns:
     """The partial runs of one session."""
 
-    def __init__(self, graph: Graph, engine: Any) -> None:
+    def __init__(self, graph: Graph, engine: Engine[Any]) -> None:
         self._graph = graph
         self._engine = engine
         self._handles = itertools.count()

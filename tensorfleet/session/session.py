@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,6 +16,8 @@ from tensorfleet.cluster.targets import engine_for
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
 from tensorfleet.runtime.engine import CLOSED
+from tensorfleet.runtime.engine_protocol import Engine, Planned
+from tensorfleet.runtime.trace import Collector
 from tensorfleet.session.feeds import feed_plan
 from tensorfleet.session.fetches import fetch_plan
 from tensorfleet.session.partial import PartialRuns
@@ -26,7 +28,7 @@ class _Prepared:
 
     __slots__ = ("arrange", "convert", "program", "runs")
 
-    def __init__(self, program: Any, convert: list[Callable], arrange: Callable) -> None:
+    def __init__(self, program: Planned, convert: list[Callable], arrange: Callable) -> None:
         self.program = program
         self.convert = convert
         self.arrange = arrange
@@ -52,7 +54,7 @@ class BaseSession:
         self._target = target
         self._config = config
         self._closed = False
-        self._engine = engine_for(target, self._graph, config)
+        self._engine: Engine[Any] = engine_for(target, self._graph, config)
         self._prepared: dict[Any, _Prepared] = {}
         self._prepared_edits = self._graph._edits
         self._checked = 0  # of the graph's operations, those whose devices there are
@@ -95,8 +97,13 @@ class BaseSession:
         return prepared.arrange(self._execute(prepared.program, feeds))
 
     def _execute(
-        self, program: Any, feeds: Any, timeout_in_ms: int = 0, collector: Any = None, pool: int = 0
-    ) -> Any:
+        self,
+        program: Planned,
+        feeds: Sequence[Any],
+        timeout_in_ms: int = 0,
+        collector: Collector | None = None,
+        pool: int = 0,
+    ) -> list[Any]:
         """Runs a program; the trace of an op's failure ends here: the op and its line are in the message."""
         try:
             return self._engine.run(program, feeds, timeout_in_ms, collector, pool=pool)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import json
 import random
 import socket
+import types
+import typing
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from tensorfleet.cluster import messages
+from tensorfleet.cluster.transport import wire
 
 _NUMBERS = (0, 1, -1, 2, 7, 127, 128, 255, 256, 1 << 31, -(1 << 31), 1 << 40, (1 << 63) - 1, -(1 << 63))
 
@@ -110,48 +117,163 @@ class _Tape:
         return len(self.data) - before
 
 
-def frames(first: int = 0) -> list[bytes]:
-    """Good frames of every kind, each as the one of number `first` on its connection."""
-    from tensorfleet.cluster.master.step_driver import RUN_FIELDS
-    from tensorfleet.cluster.transport import wire
+# -- the messages of the cluster, from their table ----------------------------------------------------
 
-    nodes = np.frombuffer(graph_def(small=True).SerializeToString(), np.uint8)
-    nothing = np.zeros(0, np.uint8)
-    stage: dict = {key: [] for key in ("given", "kept", "awaited", "reply", "keep", "push", "known", "thin")}
-    stage |= {"id": 1, "ops": ["c"], "targets": ["c"], "wire": ""}
-    told: list[tuple[int, Any, list]] = [
-        (wire.RUN, RUN_FIELDS.pack(b"0" * 16, 1, 1, 1, 1000, False), [np.ones((3, 4), np.float32)]),
-        (wire.RUN, RUN_FIELDS.pack(b"0" * 16, 1, 1, 1, 1000, False), [np.array([b"a", b"bc"], object)]),
-        (
-            wire.REGISTER,
-            {"session": "0" * 16, "create": True, "known": [], "stages": [stage]},
-            [nodes, nothing],
-        ),
-        (wire.PUSH, {"session": "0" * 16, "step": 1, "names": ["c:0"]}, [np.arange(5)]),
-        (wire.CANCEL, {"session": "0" * 16, "step": 7, "reason": "why"}, []),
-        (wire.CLOSE, {"session": "0" * 16}, []),
-        (wire.RESET, {"containers": ["nothing"]}, []),
-        (wire.DESCRIBE, {}, []),
-        (wire.PING, {}, []),
-        (wire.RETURN, {}, []),
-        (wire.BOARD, {"session": "0" * 16, "stage": 1}, []),
-        (wire.BYE, {"task": "/job:nobody/replica:0/task:0", "served": True}, []),
-        (wire.STOP, {"task": "/job:nobody/replica:0/task:0"}, []),
-        (wire.WELCOME, {"client": "somebody"}, []),
-        (wire.OK, {}, [np.ones(3, np.int32)]),
-        (wire.FAILED, {"code": 3, "message": "why", "op": "c"}, []),
-    ]
-    found = []
-    for kind, fields, values in told:
-        tape = _Tape()
-        channel = wire.Channel(tape)  # type: ignore[arg-type]
-        channel._sent = first
-        if isinstance(fields, dict):
-            channel.send_json(kind, values, **fields)
-        else:
-            channel.send(kind, fields, values)
-        found.append(bytes(tape.data))
-    return found
+# Values with which a server goes far: other fields are made from their types.
+_SAMPLES: dict[str, Any] = {"session": "0" * 16, "create": True, "ops": ["c"], "targets": ["c"], "wire": ""}
+_SAMPLES |= {"task": "/job:nobody/replica:0/task:0", "containers": ["nothing"]}
+_LONG = 100_000
+# In the place of any field: none of them fits every type, most fit none.
+_WRONG: tuple[Any, ...] = (None, True, 0, -1, 1 << 64, 10**400, 1.5, "", "x", "x" * _LONG)
+_WRONG += ([], [None], [[]], [-1], ["x"] * 1000, {}, {"x": None}, {"x": -1}, {"x": ["x"]})
+_NOT_OBJECTS = (b"{", b"[]", b"null", b"7", b'"x"', b"\xff", b"[" * _LONG, b'{"x":' * _LONG)
+
+
+def sample(message: type[messages.Message], full: bool = False) -> Any:
+    """A good message; with `full`, one whose lists and optional fields have something in them."""
+    return _sample_of(message, full)
+
+
+def _sample_of(hint: Any, full: bool) -> Any:
+    if dataclasses.is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        said = {f.name: hints[f.name] for f in dataclasses.fields(hint) if full or _is_said(f)}
+        values = {name: _SAMPLES.get(name, _sample_of(of, full)) for name, of in said.items()}
+        return hint(**values)  # type: ignore[operator]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return _sample_of(arguments[0], full)
+    if origin is tuple:
+        return tuple(_sample_of(a, full) for a in arguments)
+    if origin is list:
+        return [_sample_of(arguments[0], full)] if full else []
+    if origin is dict:
+        return {"c": _sample_of(arguments[1], full)} if full else {}
+    return {bool: True, int: 1, str: "c:0"}[hint]
+
+
+def _is_said(field: dataclasses.Field) -> bool:
+    has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    return not has_default or field.name in _SAMPLES
+
+
+def tensors_of(message: messages.Message) -> list[np.ndarray]:
+    """Tensors that may go along with a message."""
+    if isinstance(message, messages.Register):
+        nodes = np.frombuffer(graph_def(small=True).SerializeToString(), np.uint8)
+        return [nodes, np.zeros(0, np.uint8), *[np.ones(2, np.float32)] * len(message.known)]
+    count = message.carries()
+    return [np.ones((3, 4), np.float32)] if count is None else [np.arange(5)] * count
+
+
+def frame_of(kind: int, fields: bytes, tensors: list[np.ndarray], number: int = 0) -> bytes:
+    """A frame as the one of that number on its connection."""
+    tape = _Tape()
+    channel = wire.Channel(tape)  # type: ignore[arg-type]
+    channel._sent = number
+    channel.send(kind, fields, tensors)
+    return bytes(tape.data)
+
+
+def frames(first: int = 0) -> list[bytes]:
+    """Good frames of every message, each as the one of number `first` on its connection."""
+    made = [sample(message, full) for message in messages.ALL for full in (False, True)]
+    found = [frame_of(one.kind, one.encode(), tensors_of(one), first) for one in made]
+    run = sample(messages.Run)
+    return [*found, frame_of(run.kind, run.encode(), [np.array([b"a", b"bc"], object)], first)]
+
+
+def read_all(frame: wire.Frame) -> None:
+    """Reads a frame as each of the messages of its kind."""
+    for message in messages.ALL:
+        if message.kind == frame.kind:
+            frame.read(message)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mistake:
+    """The fields of a message with something wrong in them."""
+
+    message: type[messages.Message]
+    what: str
+    fields: bytes
+    #: whether the decoder must refuse them; it may, otherwise
+    refused: bool
+
+
+def mistakes(message: type[messages.Message]) -> Iterator[Mistake]:
+    """Each field of a message missing, of another type, too large, negative; and fields that there are not."""
+    if message.layout is not None:
+        yield from _packed_mistakes(message)
+        return
+    for data in _NOT_OBJECTS:
+        yield Mistake(message, f"not an object: {data[:10]!r}", data, True)
+    for full in (False, True):
+        good = json.loads(sample(message, full).encode() or b"{}")
+        for what, value in _changed(good, ""):
+            fields = json.dumps(value).encode()
+            yield Mistake(message, what, fields, not fits(message, value))
+
+
+def _packed_mistakes(message: type[messages.Message]) -> Iterator[Mistake]:
+    good = sample(message, full=True).encode()
+    for size in (0, 1, len(good) - 1):
+        yield Mistake(message, f"{size} bytes", good[:size], True)
+    yield Mistake(message, "a byte more", good + b"\0", True)
+    for at in range(len(good)):
+        for byte in (0, 0x7F, 0x80, 0xFF):
+            yield Mistake(message, f"byte {at} is {byte}", good[:at] + bytes([byte]) + good[at + 1 :], False)
+
+
+def _changed(value: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """A JSON value with one thing in it changed, and what that is."""
+    inside: Any = ()
+    if isinstance(value, dict):
+        yield f"{where} has one more", {**value, "no such field": 1}
+        for name in value:
+            yield f"{where}.{name} is missing", {k: v for k, v in value.items() if k != name}
+        inside = value.items()
+    elif isinstance(value, list):
+        yield f"{where} is shorter", value[:-1]
+        yield f"{where} is longer", [*value, *value]
+        inside = enumerate(value)
+    for at, one in inside:
+        for what, changed in _changed(one, f"{where}.{at}"):
+            copy = value.copy()
+            copy[at] = changed
+            yield what, copy
+    for wrong in _WRONG:
+        yield f"{where} is {str(wrong)[:20]}", wrong
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Whether a JSON value may be read as a type: said once more, in other words than the decoder's."""
+    if dataclasses.is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        fields = {f.name: f for f in dataclasses.fields(hint)}
+        return (
+            isinstance(value, dict)
+            and all(name in fields and fits(hints[name], v) for name, v in value.items())
+            and all(
+                name in value or f.default is not f.default_factory  # both are MISSING where it is required
+                for name, f in fields.items()
+            )
+        )
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return any(fits(a, value) for a in arguments)
+    if origin is list:
+        return isinstance(value, list) and all(fits(arguments[0], v) for v in value)
+    if origin is tuple:
+        return isinstance(value, list) and len(value) == len(arguments) and all(map(fits, arguments, value))
+    if origin is dict:
+        return isinstance(value, dict) and all(fits(arguments[1], v) for v in value.values())
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
+    return isinstance(value, hint)
+
+
+# -- graphs and connections ---------------------------------------------------------------------------
 
 
 def graph_def(small: bool = False) -> Any:
@@ -176,8 +298,6 @@ def graph_def(small: bool = False) -> Any:
 
 def heard(data: bytes) -> Iterator[Any]:
     """The frames that a connection over which this came gives, until it ends or one makes no sense."""
-    from tensorfleet.cluster.transport import wire
-
     here, there = socket.socketpair()
     with here, there:
         here.settimeout(60)

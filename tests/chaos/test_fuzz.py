@@ -11,7 +11,8 @@ import time
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster import messages
+from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing import fuzz
 
@@ -35,24 +36,14 @@ def test_frames_with_mistakes_are_read_or_refused():
         data = mutator.bytes(mutator.random.choice(good))
         with contextlib.suppress(ConnectionError, tf.errors.OpError):
             for frame in fuzz.heard(data):
-                if frame.kind not in (wire.RUN, wire.OK):
-                    frame.json()
-
-
-def test_messages_of_every_kind_are_among_them():
-    assert {frame.kind for data in fuzz.frames() for frame in _until_the_end(data)} == set(wire.KINDS)
-
-
-def _until_the_end(data):
-    with contextlib.suppress(ConnectionError):
-        yield from fuzz.heard(data)
+                fuzz.read_all(frame)
 
 
 def test_a_server_answers_frames_with_mistakes_and_goes_on(server):
     address = server.target.removeprefix("grpc://")
     mutator, good = fuzz.Mutator(SEED + 1), fuzz.frames(first=1)
     for _ in range(COUNT // 10):
-        channel, _ = connection.connect(address, token(), {"client": "test"}, SECONDS)
+        channel, _ = connection.connect(address, token(), messages.Hello("test"), SECONDS)
         channel.sock.settimeout(SECONDS)
         with contextlib.suppress(OSError, tf.errors.OpError):
             channel.sock.sendall(mutator.bytes(mutator.random.choice(good)))
@@ -60,6 +51,47 @@ def test_a_server_answers_frames_with_mistakes_and_goes_on(server):
             while True:
                 channel.receive()
         channel.close()
+    assert_serves(server)
+
+
+@pytest.mark.parametrize("request_type", messages.REQUESTS.values(), ids=lambda message: message.__name__)
+def test_a_server_refuses_each_wrong_field_of_a_request_and_serves_on(server, request_type):
+    address = server.target.removeprefix("grpc://")
+    channel, _ = connection.connect(address, token(), messages.Hello("test"), SECONDS)
+    channel.sock.settimeout(SECONDS)
+    tensors = fuzz.tensors_of(fuzz.sample(request_type))
+    for mistake in fuzz.mistakes(request_type):
+        channel.send(request_type.kind, mistake.fields, tensors)
+        answer = channel.receive()
+        if mistake.refused:
+            assert answer.kind == messages.FAILED, mistake.what
+            assert "A message does not make sense" in answer.read(messages.Failed).message
+    channel.close()
+    assert_serves(server)
+
+
+def test_a_server_refuses_a_hello_that_makes_no_sense(server):
+    address = server.target.removeprefix("grpc://")
+    for mistake in fuzz.mistakes(messages.Hello):
+        if mistake.refused:
+            with pytest.raises((OSError, tf.errors.OpError)):
+                connection.connect(address, token(), _Said(mistake.fields), SECONDS)
+    assert_serves(server)
+
+
+class _Said:
+    """A message with any fields."""
+
+    kind = messages.WELCOME
+
+    def __init__(self, fields):
+        self._fields = fields
+
+    def encode(self):
+        return self._fields
+
+
+def assert_serves(server):
     with tf.Graph().as_default(), tf.Session(server.target) as sess:
         assert sess.run(tf.constant(2.0) * 3.0) == 6.0
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster import messages
+from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.waiting import in_background, until
@@ -83,15 +84,15 @@ def test_a_thousand_sessions_leave_nothing_behind(cluster):
 def test_a_client_that_reads_no_answers_has_to_wait_and_costs_no_memory(cluster):
     """The server does not read on while its answers are not read."""
     pid, address = cluster.process("worker", 0).pid, cluster.cluster["worker"][0]
-    channel, _ = connection.connect(address, token(), {"client": "rude"}, SECONDS)
-    channel.send_json(wire.DESCRIBE)
+    channel, _ = connection.connect(address, token(), messages.Hello("rude"), SECONDS)
+    channel.say(messages.Describe())
     channel.receive()
     before = memory_of(pid)
     channel.sock.settimeout(2.0)
     sent = 0
     with contextlib.suppress(TimeoutError):
         while sent < 1_000_000:
-            channel.send_json(wire.DESCRIBE)
+            channel.say(messages.Describe())
             sent += 1
     assert sent < 1_000_000
     assert memory_of(pid) < before + 100
@@ -100,16 +101,15 @@ def test_a_client_that_reads_no_answers_has_to_wait_and_costs_no_memory(cluster)
 
 def test_values_pushed_for_a_step_that_never_comes_are_forgotten_with_its_session(cluster):
     pid, address = cluster.process("worker", 0).pid, cluster.cluster["worker"][0]
-    hello = {"client": "pusher"}
-    control, _ = connection.connect(address, token(), {**hello, "control": True}, SECONDS)
-    channel, _ = connection.connect(address, token(), hello, SECONDS)
+    control, _ = connection.connect(address, token(), messages.Hello("pusher", control=True), SECONDS)
+    channel, _ = connection.connect(address, token(), messages.Hello("pusher"), SECONDS)
     nothing = np.zeros(0, np.uint8)
-    channel.send_json(wire.REGISTER, [nothing, nothing], session="s" * 16, create=True, known=[], stages=[])
-    assert channel.receive().kind == wire.OK
+    channel.say(messages.Register("s" * 16, known=[], stages=[], create=True), [nothing, nothing])
+    assert channel.receive().kind == messages.OK
     before = memory_of(pid)
     for step in range(100):
-        channel.send_json(wire.PUSH, [np.ones(1 << 20, np.uint8)], session="s" * 16, step=step, names=["x:0"])
-        assert channel.receive().kind == wire.OK
+        channel.say(messages.Push("s" * 16, step, ["x:0"]), [np.ones(1 << 20, np.uint8)])
+        assert channel.receive().kind == messages.OK
     control.close()
     until(lambda: memory_of(pid) < before + 50)
     with contextlib.suppress(OSError):

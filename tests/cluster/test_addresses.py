@@ -9,6 +9,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.base import logging
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.connection import split_address
 from tensorfleet.cluster.transport.token import token
@@ -108,9 +109,9 @@ def test_tasks_at_one_port_of_two_loopback_addresses_are_told_apart():
     try:
         for server, job in ((first, "first"), (second, "second")):
             address = server.target.removeprefix("grpc://")
-            channel, welcome = connection.connect(address, token(), {"client": "test"}, 60)
+            channel, welcome = connection.connect(address, token(), messages.Hello("test"), 60)
             channel.close()
-            assert welcome["job"] == job
+            assert welcome.job == job
     finally:
         first.stop()
         second.stop()

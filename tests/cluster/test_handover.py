@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.master import step_driver as stepping
-from tensorfleet.cluster.master.step_driver import RUN_FIELDS
-from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.token import token
 from tests.support.waiting import until
 
@@ -27,8 +27,8 @@ def transport(request, monkeypatch):
 
 
 def stage(number, ops, targets, reply):
-    told = {"id": number, "ops": ops, "targets": targets, "reply": reply, "wire": ""}
-    return {**told, **{n: [] for n in ("given", "kept", "awaited", "keep", "push", "known", "thin")}}
+    nothing = {n: [] for n in ("given", "kept", "awaited", "keep", "push", "known", "thin")}
+    return messages.StageSpec(id=number, ops=ops, targets=targets, reply=reply, wire="", **nothing)
 
 
 class Client:
@@ -53,24 +53,24 @@ class Client:
         ]
         self.channel = self.connect(server)
         nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
-        told = {"session": HANDLE, "create": True, "known": [], "stages": self.stages}
-        self.channel.send_json(wire.REGISTER, [nodes, np.zeros(0, np.uint8)], **told)
-        assert self.channel.receive().kind == wire.OK
+        register = messages.Register(HANDLE, known=[], stages=self.stages, create=True)
+        self.channel.say(register, [nodes, np.zeros(0, np.uint8)])
+        assert self.channel.receive().kind == messages.OK
         self.steps = 0
 
     @staticmethod
     def connect(server):
         address = server.target.removeprefix("grpc://")
-        return connection.connect(address, token(), {"client": "test"}, SECONDS)[0]
+        return connection.connect(address, token(), messages.Hello("test"), SECONDS)[0]
 
     def ask(self, number):
         self.steps += 1
-        self.channel.send(wire.RUN, RUN_FIELDS.pack(HANDLE.encode(), self.steps, number, 1, 0, False))
+        self.channel.say(messages.Run(HANDLE, self.steps, number, 1, 0))
 
     def run(self, number):
         self.ask(number)
         frame = self.channel.receive()
-        assert frame.kind == wire.OK, frame.fields
+        assert frame.kind == messages.OK, frame.fields
         return frame.tensors
 
     def arrived(self):
@@ -149,11 +149,11 @@ def test_what_was_sent_in_part_is_put_back(server, transport, monkeypatch):
 def test_what_came_too_late_is_returned(clients):
     other, taker = clients
     assert taker.run(TAKE)[0] == 0.0
-    taker.channel.send(wire.RETURN)
-    assert taker.channel.receive().kind == wire.OK
+    taker.channel.send(messages.RETURN)
+    assert taker.channel.receive().kind == messages.OK
     assert size(other) == ROWS
-    taker.channel.send(wire.RETURN)  # there is nothing more to return
-    assert taker.channel.receive().kind == wire.OK
+    taker.channel.send(messages.RETURN)  # there is nothing more to return
+    assert taker.channel.receive().kind == messages.OK
     assert size(other) == ROWS
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.base import errors
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import shared_memory as shared
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.tensor_bytes import describe, layout_of
@@ -54,7 +55,7 @@ def changed(store: VariableStore, by: float) -> bool:
 
 def passed(ends, *values):
     here, there = ends
-    here.send(wire.RUN, b"fields", values)
+    here.send(messages.RUN, b"fields", values)
     return there.receive().tensors
 
 
@@ -200,7 +201,7 @@ def test_no_memory_is_left(store):
 def frame(*loans):
     blob = describe([np.zeros(SIZE, np.float32)] * len(loans))[0]
     told = wire._LOANS.pack(len(loans), len(blob)) + blob + b"".join(shared.LOAN.pack(*x) for x in loans)
-    return wire._HEADER.pack(wire._MAGIC, wire.RUN, 2, 0, 0, 0, 0, 0) + told
+    return wire._HEADER.pack(wire._MAGIC, messages.RUN, 2, 0, 0, 0, 0, 0) + told
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def test_descriptions_of_more_tensors_than_there_are_are_refused(ends, store):
     blob = describe([np.zeros(SIZE, np.float32)] * 2)[0]
     layout_of(blob, 2)  # it is remembered
     told = wire._LOANS.pack(1, len(blob)) + blob + shared.LOAN.pack(0, 0, True, 7, SIZE * 4)
-    header = wire._HEADER.pack(wire._MAGIC, wire.RUN, 2, 0, 0, 0, 0, 0)
+    header = wire._HEADER.pack(wire._MAGIC, messages.RUN, 2, 0, 0, 0, 0, 0)
     socket.send_fds(ends[0].sock, [header + told], [lending.home_of(store.read()).descriptor])
     with pytest.raises(errors.InvalidArgumentError, match="descriptions of 2 tensors where there are 1"):
         ends[1].receive()
@@ -228,7 +229,7 @@ def test_descriptions_of_more_tensors_than_there_are_are_refused(ends, store):
 
 @pytest.mark.parametrize(("count", "size"), [(33, 100), (1, (1 << 32) - 1)])
 def test_more_than_can_be_lent_is_refused_before_it_is_read(ends, count, size):
-    header = wire._HEADER.pack(wire._MAGIC, wire.RUN, 2, 0, 0, 0, 0, 0)
+    header = wire._HEADER.pack(wire._MAGIC, messages.RUN, 2, 0, 0, 0, 0, 0)
     ends[0].sock.sendall(header + wire._LOANS.pack(count, size))
     with pytest.raises(errors.InvalidArgumentError, match="it claims"):
         ends[1].receive()

@@ -10,12 +10,13 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cli.certificates import make_certificates, sign
-from tensorfleet.cluster.transport import connection, tls, token, wire
+from tensorfleet.cluster import messages
+from tensorfleet.cluster.transport import connection, tls, token
 from tensorfleet.cluster.transport import handshake as greeting
 from tensorfleet.cluster.transport.token import proof
 
 SECONDS = 20
-KINDS = wire.KINDS
+KINDS = messages.KINDS
 SECRET = b"the right one"
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
@@ -132,7 +133,7 @@ def test_a_wrong_token_is_refused_before_anything_is_read(serve, parsed, monkeyp
                 continue
             assert ends(sock)
     assert not parsed
-    channel, _ = connection.connect(f"localhost:{port}", SECRET, {"client": "test"}, SECONDS)
+    channel, _ = connection.connect(f"localhost:{port}", SECRET, messages.Hello("test"), SECONDS)
     channel.close()
     assert parsed
 
@@ -167,7 +168,7 @@ def test_a_wrong_certificate_is_refused_before_anything_is_read(
             except (ConnectionError, ssl.SSLError):
                 continue  # in the handshake already
     assert not parsed
-    channel, _ = connection.connect(f"localhost:{port}", SECRET, {"client": "test"}, SECONDS)
+    channel, _ = connection.connect(f"localhost:{port}", SECRET, messages.Hello("test"), SECONDS)
     channel.close()
     assert parsed
 
@@ -179,7 +180,7 @@ def test_a_client_refuses_a_server_with_a_wrong_certificate(serve, monkeypatch, 
     port = serve()
     tf.fleet.secure(token=SECRET, tls=certificates / "good")
     with pytest.raises(tf.errors.UnauthenticatedError, match="tensorfleet certs"):
-        connection.connect(f"localhost:{port}", SECRET, {"client": "test"}, SECONDS)
+        connection.connect(f"localhost:{port}", SECRET, messages.Hello("test"), SECONDS)
 
 
 @needs_openssl
@@ -208,11 +209,11 @@ def test_tls_at_one_end_only_is_an_error(serve, monkeypatch, certificates):
     secured = serve()
     tf.fleet.secure(token=SECRET)
     with pytest.raises(tf.errors.UnauthenticatedError, match="speaks TLS, and this process does not"):
-        connection.connect(f"localhost:{secured}", SECRET, {"client": "test"}, SECONDS)
+        connection.connect(f"localhost:{secured}", SECRET, messages.Hello("test"), SECONDS)
     plain_one = serve()
     tf.fleet.secure(token=SECRET, tls=certificates / "good")
     with pytest.raises(tf.errors.UnauthenticatedError, match="does not speak TLS, and this process does"):
-        connection.connect(f"localhost:{plain_one}", SECRET, {"client": "test"}, SECONDS)
+        connection.connect(f"localhost:{plain_one}", SECRET, messages.Hello("test"), SECONDS)
 
 
 @needs_openssl

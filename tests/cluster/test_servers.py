@@ -10,7 +10,7 @@ import time
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses, free_ports
 from tests.support.waiting import in_background, until
@@ -135,7 +135,7 @@ def test_a_target_that_is_none():
 def test_join_ends_at_a_signal(number, code):
     with ProcessCluster(ps=1) as cluster:
         at = Peer("/job:ps/replica:0/task:0", cluster.cluster["ps"][0], watched=False)
-        until(lambda: at.call(wire.DESCRIBE)["joined"])
+        until(lambda: at.call(messages.Describe()).joined)
         at.forget()
         cluster.signal("ps", 0, number)
         assert cluster.process("ps", 0).wait(60) == code

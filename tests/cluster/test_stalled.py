@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.master import step_driver as stepping
-from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.cluster.worker.worker import Worker
@@ -27,14 +27,15 @@ class Stalled:
         self.address = f"localhost:{door.getsockname()[1]}"
         self.came = threading.Event()
         self._end = threading.Event()
-        self._listener = Listener([door], token(), lambda: {"incarnation": 1}, self._serve, 1 << 30)
+        welcome = messages.Welcome(1, "/job:a/replica:0/task:0", "a", 0, {"a": [self.address]})
+        self._listener = Listener([door], token(), lambda: welcome, self._serve, 1 << 30)
         self._listener.start()
 
     def _serve(self, channel, hello):
-        if hello.get("control"):
+        if hello.control:
             try:
-                while channel.receive().kind == wire.PING:
-                    channel.send(wire.OK)
+                while channel.receive().kind == messages.PING:
+                    channel.send(messages.OK)
             except (OSError, tf.errors.OpError):
                 pass
         else:
@@ -62,10 +63,10 @@ def pusher(request, stalled):
         tf.identity(graph.get_tensor_by_name("given:0"), name="value")
     made = Worker("/job:ps/replica:0/task:0", tf.ConfigProto())
     told = {n: [] for n in ("kept", "awaited", "reply", "keep", "known", "thin", "targets")}
-    push = {"task": "/job:worker/replica:0/task:0", "address": stalled.address, "names": ["value:0"]}
+    push = messages.Route("/job:worker/replica:0/task:0", stalled.address, ["value:0"])
     told |= {"id": 0, "ops": ["value"], "given": ["given:0"], "push": [push], "wire": ""}
     nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
-    register = {"session": HANDLE, "create": True, "known": [], "stages": [told]}
+    register = messages.Register(HANDLE, known=[], stages=[messages.StageSpec(**told)], create=True)
     made.register("client", register, [nodes, np.zeros(0, np.uint8)])
     made.value = np.zeros(request.param, np.float32)
     yield made
@@ -84,7 +85,7 @@ def test_a_push_to_it_ends_with_its_step_session_or_client(pusher, stalled, how)
     time.sleep(0.1)
     assert not pushing.done()
     if how == "step":
-        pusher.cancel({"session": HANDLE, "step": 1, "reason": "given up"})
+        pusher.cancel(messages.Cancel(HANDLE, 1, "given up"))
     elif how == "session":
         pusher.close_session(HANDLE)
     else:
@@ -94,7 +95,7 @@ def test_a_push_to_it_ends_with_its_step_session_or_client(pusher, stalled, how)
 
 
 def test_a_push_of_a_step_that_was_given_up_before_is_not_made(pusher):
-    pusher.cancel({"session": HANDLE, "step": 1, "reason": "given up"})
+    pusher.cancel(messages.Cancel(HANDLE, 1, "given up"))
     with pytest.raises(tf.errors.CancelledError):
         pusher.run(HANDLE, 1, 0, 1, 0, [pusher.value])
 

@@ -11,7 +11,8 @@ import threading
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster import messages
+from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport import handshake as greeting
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing.cluster import ProcessCluster
@@ -30,8 +31,8 @@ def server():
 def still_serves(server):
     yield
     channel, _ = talk(server)
-    channel.send_json(wire.DESCRIBE)
-    assert channel.receive().json()["devices"]
+    channel.say(messages.Describe())
+    assert channel.receive().read(messages.Description).devices
     channel.close()
 
 
@@ -45,7 +46,7 @@ def stranger(server):
 
 
 def talk(server):
-    return connection.connect(f"localhost:{port(server)}", token(), {"client": "test"}, SECONDS)
+    return connection.connect(f"localhost:{port(server)}", token(), messages.Hello("test"), SECONDS)
 
 
 def ends(sock):
@@ -77,7 +78,7 @@ def test_a_stranger_is_shown_out(server, said):
 
 
 def test_a_wrong_proof_is_refused_before_anything_is_read(server):
-    for kind in wire.KINDS:
+    for kind in messages.KINDS:
         sock = stranger(server)
         sock.sendall(greeting.PREFACE + bytes(greeting.NONCE))
         assert len(sock.recv(64)) > 0
@@ -92,8 +93,8 @@ def test_crowds_that_say_nothing_do_not_keep_others_out(server):
     for sock in half:
         sock.sendall(greeting.PREFACE[:5])
     channel, _ = talk(server)
-    channel.send_json(wire.PING)
-    assert channel.receive().kind == wire.OK
+    channel.say(messages.Ping())
+    assert channel.receive().kind == messages.OK
     channel.close()
     for sock in (*crowd, *half):
         sock.close()
@@ -116,21 +117,22 @@ def header(kind, count=0, fields=0, described=0, body=0, magic=b"TFLT"):
 
 
 LIES = {
-    "another magic": header(wire.PING, magic=b"XXXX"),
-    "fields of 4 GB": header(wire.PING, fields=(1 << 32) - 1),
-    "a body of 2**60 bytes": header(wire.RUN, count=1, described=10, body=1 << 60),
-    "a tensor of 2**62 elements": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 1, 1, 64, 1 << 62),
-    "a negative dimension": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 1, 1, 64, -4),
-    "255 dimensions": header(wire.RUN, 1, 0, 10, 0) + struct.pack("<BBQ", 1, 255, 0),
-    "an unknown element type": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 99, 1, 4, 1),
-    "a type that holds objects": header(wire.RUN, 1, 0, 10, 64) + struct.pack("<BBQ", 20, 0, 8),
-    "strings beyond their table": header(wire.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 7, 1, 8, 1 << 40),
-    "strings that overlap": header(wire.RUN, 1, 0, 18, 64)
+    "another magic": header(messages.PING, magic=b"XXXX"),
+    "fields of 4 GB": header(messages.PING, fields=(1 << 32) - 1),
+    "a body of 2**60 bytes": header(messages.RUN, count=1, described=10, body=1 << 60),
+    "a tensor of 2**62 elements": header(messages.RUN, 1, 0, 18, 64)
+    + struct.pack("<BBQq", 1, 1, 64, 1 << 62),
+    "a negative dimension": header(messages.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 1, 1, 64, -4),
+    "255 dimensions": header(messages.RUN, 1, 0, 10, 0) + struct.pack("<BBQ", 1, 255, 0),
+    "an unknown element type": header(messages.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 99, 1, 4, 1),
+    "a type that holds objects": header(messages.RUN, 1, 0, 10, 64) + struct.pack("<BBQ", 20, 0, 8),
+    "strings beyond their table": header(messages.RUN, 1, 0, 18, 64) + struct.pack("<BBQq", 7, 1, 8, 1 << 40),
+    "strings that overlap": header(messages.RUN, 1, 0, 18, 64)
     + struct.pack("<BBQq", 7, 1, 24, 2)
     + struct.pack("<QQ", 9, 3).ljust(64, b"a"),
-    "descriptions cut off": header(wire.RUN, 2, 0, 10, 0) + struct.pack("<BBQ", 1, 0, 4),
-    "a body without tensors": header(wire.RUN, 0, 0, 0, 64) + bytes(64),
-    "half a frame": header(wire.RUN, 1, 0, 18, 64)[:7],
+    "descriptions cut off": header(messages.RUN, 2, 0, 10, 0) + struct.pack("<BBQ", 1, 0, 4),
+    "a body without tensors": header(messages.RUN, 0, 0, 0, 64) + bytes(64),
+    "half a frame": header(messages.RUN, 1, 0, 18, 64)[:7],
 }
 
 
@@ -144,14 +146,14 @@ def test_lies_about_sizes_are_found_before_memory_is_taken(server, lie):
 
 
 EVIL = [
-    (wire.REGISTER, {}),
-    (wire.REGISTER, {"session": "x", "create": True, "known": [], "stages": []}),
-    (wire.REGISTER, {"session": ["x"], "known": "no", "stages": 3}),
-    (wire.PUSH, {"session": "nobody", "step": 1, "names": []}),
-    (wire.CANCEL, {"session": "nobody"}),
-    (wire.CLOSE, {}),
-    (wire.RESET, {"containers": 5}),
-    (wire.BYE, {}),
+    (messages.REGISTER, {}),
+    (messages.REGISTER, {"session": "x", "create": True, "known": [], "stages": []}),
+    (messages.REGISTER, {"session": ["x"], "known": "no", "stages": 3}),
+    (messages.PUSH, {"session": "nobody", "step": 1, "names": []}),
+    (messages.CANCEL, {"session": "nobody"}),
+    (messages.CLOSE, {}),
+    (messages.RESET, {"containers": 5}),
+    (messages.BYE, {}),
     (200, {}),
 ]
 
@@ -161,27 +163,27 @@ def test_messages_that_make_no_sense_get_an_error_or_nothing(server, kind, field
     channel, _ = talk(server)
     channel.sock.settimeout(SECONDS)
     channel.send(kind, json.dumps(fields).encode())
-    assert channel.receive().kind in (wire.FAILED, wire.OK)
-    channel.send_json(wire.PING)  # the connection is as good as before
-    assert channel.receive().kind == wire.OK
+    assert channel.receive().kind in (messages.FAILED, messages.OK)
+    channel.say(messages.Ping())  # the connection is as good as before
+    assert channel.receive().kind == messages.OK
     channel.close()
 
 
 def test_deeply_nested_fields(server):
     channel, _ = talk(server)
     channel.sock.settimeout(SECONDS)
-    channel.send(wire.DESCRIBE, b"[" * 100_000)
-    assert channel.receive().kind == wire.FAILED
+    channel.send(messages.DESCRIBE, b"[" * 100_000)
+    assert channel.receive().kind == messages.FAILED
     channel.close()
 
 
 def test_a_frame_that_comes_twice_ends_its_connection(server):
     channel, _ = talk(server)
     channel.sock.settimeout(SECONDS)
-    channel.send_json(wire.PING)
-    assert channel.receive().kind == wire.OK
+    channel.say(messages.Ping())
+    assert channel.receive().kind == messages.OK
     channel._sent -= 1  # the same number again
-    channel.send_json(wire.PING)
+    channel.say(messages.Ping())
     assert ends(channel.sock)
 
 
@@ -191,7 +193,7 @@ def test_frames_beyond_the_limit_are_refused(monkeypatch):
     try:
         channel, _ = talk(small)
         channel.sock.settimeout(SECONDS)
-        channel.sock.sendall(header(wire.PUSH, 1, 2, 18, 1 << 20))
+        channel.sock.sendall(header(messages.PUSH, 1, 2, 18, 1 << 20))
         assert ends(channel.sock)
     finally:
         small.stop()
@@ -214,12 +216,12 @@ def test_a_sender_of_one_byte_a_second_is_shown_out_and_nobody_waits_for_it(serv
 
 def test_a_slow_client_inside_holds_up_only_itself(server):
     slow, _ = talk(server)
-    slow.sock.sendall(header(wire.DESCRIBE)[:5])
+    slow.sock.sendall(header(messages.DESCRIBE)[:5])
     channel, _ = talk(server)
-    channel.send_json(wire.PING)
-    assert channel.receive().kind == wire.OK
-    slow.sock.sendall(header(wire.DESCRIBE)[5:])
-    assert slow.receive().json()["devices"]
+    channel.say(messages.Ping())
+    assert channel.receive().kind == messages.OK
+    slow.sock.sendall(header(messages.DESCRIBE)[5:])
+    assert slow.receive().read(messages.Description).devices
     for one in (slow, channel):
         one.close()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import wire
 
 
@@ -97,11 +98,11 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
     monkeypatch.setattr(wire, "watchfully", watchfully)
     for after, delay in [("slow", 0.05), ("quick", 0), ("slow", 0), ("quick", 0), ("slow", 0)]:
         here.after = after
-        later = threading.Timer(delay, lambda: there.send(wire.PING, b"text"))
+        later = threading.Timer(delay, lambda: there.send(messages.PING, b"text"))
         if delay:
             later.start()
         else:
-            there.send(wire.PING, b"text")
+            there.send(messages.PING, b"text")
         assert here.receive().fields == b"text"
     # The second time it came at once, which shows without watching.
     assert watched == ["slow", "quick", "quick", "slow"]
@@ -118,9 +119,9 @@ def test_an_answer_is_watched_for_longer_than_the_next_question(monkeypatch: pyt
     monkeypatch.setattr(wire, "watchfully", watchfully)
     pair = socket.socketpair()
     asking, asked = wire.Channel(pair[0]), wire.Channel(pair[1], asks=False)
-    asking.send(wire.PING)
+    asking.send(messages.PING)
     asked.receive()
-    asked.send(wire.OK)
+    asked.send(messages.OK)
     asking.receive()
     for channel in (asking, asked):
         channel.close()
@@ -129,7 +130,7 @@ def test_an_answer_is_watched_for_longer_than_the_next_question(monkeypatch: pyt
 
 def test_a_frame_that_comes_much_later_is_received_all_the_same(channels: tuple) -> None:
     here, there = channels
-    later = threading.Timer(0.05, lambda: there.send(wire.PING, b"text"))
+    later = threading.Timer(0.05, lambda: there.send(messages.PING, b"text"))
     later.start()
     assert here.receive().fields == b"text"
     later.join()

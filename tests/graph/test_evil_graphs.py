@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.transport import connection, wire
+from tensorfleet.cluster import messages
+from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.testing.malformed_graphs import EVIL, constant
 
@@ -45,14 +46,14 @@ def server():
 def test_an_evil_graph_sent_to_a_server_is_an_error_there(server, what):
     data = np.frombuffer(made(what), np.uint8)
     address = server.target.removeprefix("grpc://")
-    channel, _ = connection.connect(address, token(), {"client": "test"}, SECONDS)
+    channel, _ = connection.connect(address, token(), messages.Hello("test"), SECONDS)
     channel.sock.settimeout(SECONDS)
     values = [data, np.zeros(0, np.uint8)]
-    channel.send_json(wire.REGISTER, values, session="evil" + "0" * 12, create=True, known=[], stages=[])
+    channel.say(messages.Register("evil" + "0" * 12, known=[], stages=[], create=True), values)
     answer = channel.receive()
-    assert answer.kind == wire.FAILED, answer.json()
-    channel.send_json(wire.CLOSE, session="evil" + "0" * 12)
-    assert channel.receive().kind == wire.OK
+    assert answer.kind == messages.FAILED, answer.fields
+    channel.say(messages.Close("evil" + "0" * 12))
+    assert channel.receive().kind == messages.OK
     channel.close()
 
 

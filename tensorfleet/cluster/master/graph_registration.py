@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tensorfleet.cluster.messages import BranchSpec, GuardSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_to_proto, node_def, versions
 from tensorfleet.graph.library import add_library
@@ -69,28 +70,28 @@ def _arrival(op: Operation) -> Any:
     return node
 
 
-def named(branches: Branches) -> dict[str, dict]:
+def named(branches: Branches) -> BranchSpec:
     """Branches as a message tells them."""
 
-    def plain(guard: Guard) -> list:
-        return sorted([p.name, value] for p, value in guard)
+    def plain(guard: Guard) -> GuardSpec:
+        return sorted((p.name, value) for p, value in guard)
 
     guards, merges = branches
-    return {
-        "guards": {op.name: plain(guard) for op, guard in guards.items()},
-        "merges": {op.name: [plain(guard) for guard in choices] for op, choices in merges.items()},
-    }
+    return BranchSpec(
+        guards={op.name: plain(guard) for op, guard in guards.items()},
+        merges={op.name: [plain(guard) for guard in choices] for op, choices in merges.items()},
+    )
 
 
-def found(told: dict[str, dict], graph: Graph) -> Branches:
+def found(branches: BranchSpec, graph: Graph) -> Branches:
     """Branches that a message told, in terms of a graph here."""
 
-    def guard(literals: list) -> Guard:
-        return frozenset((graph.get_tensor_by_name(name), bool(value)) for name, value in literals)
+    def guard(literals: GuardSpec) -> Guard:
+        return frozenset((graph.get_tensor_by_name(name), value) for name, value in literals)
 
     return (
-        {graph.get_operation_by_name(n): guard(g) for n, g in told["guards"].items()},
-        {graph.get_operation_by_name(n): [guard(g) for g in c] for n, c in told["merges"].items()},
+        {graph.get_operation_by_name(n): guard(g) for n, g in branches.guards.items()},
+        {graph.get_operation_by_name(n): [guard(g) for g in c] for n, c in branches.merges.items()},
     )
 
 

@@ -33,7 +33,7 @@ from tensorfleet.cluster.master.shared_memory_reads import Posted, is_plain
 from tensorfleet.cluster.master.slow_steps import SlowSteps
 from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, ClusterProgram, Run, Work
 from tensorfleet.cluster.membership.spec import ClusterSpec
-from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.messages import Close, Describe, Register, Route, StageSpec
 from tensorfleet.cluster.transport.peers import Peer, on_ping, peer
 from tensorfleet.cluster.transport.wire_dtype import is_full, wire_type
 from tensorfleet.graph.graph import Graph
@@ -41,7 +41,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import MASTER, Stage, conditions, elsewhere, ends, standing, task_of
 from tensorfleet.passes.pipeline import cut_into_stages, place_on_tasks
 from tensorfleet.passes.plan import Branches, Plan
-from tensorfleet.runtime.engine import CLOSED, Engine, invalid_pool
+from tensorfleet.runtime.engine import CLOSED, LocalEngine, invalid_pool
+from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
 from tensorfleet.state.accumulators import most
@@ -68,7 +69,7 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-class ClusterEngine:
+class ClusterEngine(Engine[ClusterProgram]):
     """Plans and runs a session's steps on a cluster. `own` is the engine's local task, if it has one."""
 
     def __init__(
@@ -94,9 +95,9 @@ class ClusterEngine:
         self._home = task_name(*default)
         self._owner = self._home.replace("/replica:0", "")
         self._dialled = dialled
-        self._engine: Engine | None = None
+        self._engine: LocalEngine | None = None
         if local is not None:
-            self._engine = Engine(
+            self._engine = LocalEngine(
                 graph, local.session_config(config), self._resources(), self._own, self._owner
             )
         self._placements = PlacementLog(self.config)
@@ -141,8 +142,8 @@ class ClusterEngine:
             assert self._engine is not None
             return self._engine.device_names()
         until = self._ask_until if waits else time.monotonic() + _DESCRIBE_SECONDS
-        told = self._peer_of(job, index).call(wire.DESCRIBE, until, waits=waits)
-        return [renamed(str(d), task_name(job, index)) for d in told["devices"]]
+        described = self._peer_of(job, index).call(Describe(), until, waits)
+        return [renamed(d, task_name(job, index)) for d in described.devices]
 
     def program(
         self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
@@ -295,29 +296,28 @@ class ClusterEngine:
         step.holds = bool(hold or step.fixed)
         plain = is_plain(stage) and not (keep or hold or push or self.wire)
         step.posted = Posted(step.peer, step.number) if plain else None
-        registered = {
-            "id": step.number,
-            "plain": plain,
-            "ops": [op.name for op in ops],
-            "targets": [op.name for op in ends(stage)],
-            "given": [t.name for t in sources.given],
-            "fixed": sorted(step.fixed),
-            "kept": [t.name for t in sources.kept],
-            "awaited": [t.name for t in sources.awaited],
-            "reply": [t.name for t in reply],
-            "keep": keep,
-            "hold": hold,
-            "held": [[t.name, handles[t].name] for t in sources.held],
-            "push": [{"task": k, "address": self._address(k), "names": v} for k, v in push.items()],
-            "known": [t.name for t in known],
-            "wire": self.wire,
-            "thin": thin,
-        }
-        if plan.guards:
-            registered["branches"] = named(_branches(plan, stage))
         live = self._seen_live(plan, stage)
-        if plan.nested:
-            registered["live"] = [[op.name, i, variable.name] for (op, i), variable in live.items()]
+        seen_live = [(op.name, i, variable.name) for (op, i), variable in live.items()]
+        registered = StageSpec(
+            id=step.number,
+            plain=plain,
+            ops=[op.name for op in ops],
+            targets=[op.name for op in ends(stage)],
+            given=[t.name for t in sources.given],
+            fixed=sorted(step.fixed),
+            kept=[t.name for t in sources.kept],
+            awaited=[t.name for t in sources.awaited],
+            reply=[t.name for t in reply],
+            keep=keep,
+            hold=hold,
+            held=[(t.name, handles[t].name) for t in sources.held],
+            push=[Route(task, self._address(task), names) for task, names in push.items()],
+            known=[t.name for t in known],
+            wire=self.wire,
+            thin=thin,
+            branches=named(_branches(plan, stage)) if plan.guards else None,
+            live=seen_live if plan.nested else None,
+        )
         values = {t: plan.constants[t] for t in known}
         told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
@@ -361,18 +361,10 @@ class ClusterEngine:
         job, index = task_parts(task)
         config = self.config.SerializeToString() if create else b""
         values = [np.frombuffer(nodes.SerializeToString(), np.uint8), np.frombuffer(config, np.uint8)]
-        self._peer_of(job, index).call(
-            wire.REGISTER,
-            self._ask_until,
-            waits=create,
-            values=[*values, *known.values()],
-            session=self.handle,
-            create=create,
-            task=task,
-            owner=self._owner,
-            known=[t.name for t in known],
-            stages=[told for told, *_ in registered],
+        message = Register(
+            self.handle, [t.name for t in known], [told for told, *_ in registered], create, task, self._owner
         )
+        self._peer_of(job, index).call(message, self._ask_until, create, [*values, *known.values()])
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -381,7 +373,7 @@ class ClusterEngine:
         program: ClusterProgram,
         feeds: Sequence[Any],
         timeout_ms: int = 0,
-        collector: Any = None,
+        collector: Collector | None = None,
         pool: int = 0,
     ) -> list:
         """Runs one step. Its tasks have thread pools of their own; a session cannot choose among them."""
@@ -438,8 +430,7 @@ class ClusterEngine:
         for task in self._shipments:
             job, index = task_parts(task)
             try:
-                until = time.monotonic() + 1.0
-                self._peer_of(job, index).call(wire.CLOSE, until, session=self.handle, finished=finished)
+                self._peer_of(job, index).call(Close(self.handle, finished), time.monotonic() + 1.0)
             except errors.OpError:
                 continue  # it is gone, and the session with it
 
@@ -453,7 +444,7 @@ class ClusterEngine:
         """How many steps' gradients were dropped as stale in the tasks of this session, by who computed them."""
         told = [self._engine.dropped()] if self._engine is not None else []
         for task in list(self._shipments):
-            told.append(self._peer_of(*task_parts(task)).call(wire.DESCRIBE, self._deadline(0))["dropped"])
+            told.append(self._peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
         return most(told)
 
     def collector(self) -> Collector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from tensorfleet.base import errors
+from tensorfleet.cluster.messages import Board, BoardPlace
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.cluster.transport.tensor_bytes import layout_of, malformed
@@ -49,9 +50,7 @@ class Posted:
     def _find(self, session: str, deadline: float | None) -> Reader | None:
         with contextlib.suppress(errors.OpError):  # whatever it is, the task will say it again
             self._incarnation = self._at.incarnation
-            self._reader = self._at.call(
-                wire.BOARD, deadline, take=_reader, session=session, stage=self._number
-            )
+            self._reader = self._at.call_for(Board(session, self._number), _reader, deadline)
         if self._reader is None:
             self._asked = -_LATER
         return self._reader
@@ -59,11 +58,11 @@ class Posted:
 
 def _reader(channel: wire.Channel, frame: wire.Frame) -> Reader | None:
     """The board that an answer tells of, if there is one."""
-    told = frame.json()
-    if not told:
-        return None
-    size, count = told.get("size"), told.get("count")
-    if not isinstance(size, int) or not isinstance(count, int) or len(frame.tensors) != 1:
+    place = frame.read(BoardPlace)
+    size, count = place.size, place.count
+    if size is None or count is None:
+        if size is None and count is None:
+            return None
         raise malformed("a board without its size")
     layout, total = layout_of(frame.tensors[0].tobytes(), count)
     if size != head_of(count) + total or any(dtype is None for dtype, *_ in layout):

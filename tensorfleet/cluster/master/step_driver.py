@@ -7,7 +7,6 @@ import itertools
 import queue
 import select
 import socket
-import struct
 import threading
 import time
 from collections import Counter
@@ -16,6 +15,7 @@ from typing import Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import beside
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.master.shared_memory_reads import Posted
 from tensorfleet.cluster.master.slow_steps import awaited
 from tensorfleet.cluster.transport import wire
@@ -26,11 +26,6 @@ from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
 from tensorfleet.runtime.devices import let_go
 
-# session, step, stage, how many stages of the step the task has, milliseconds left (0: no limit), how to run it
-RUN_FIELDS = struct.Struct("<16sQIIIB")
-TRACED, AGAIN = 1, 2
-# The iterations of loops are steps with numbers of their own, of which these bits are the number of the whole step.
-WHOLE_STEP = (1 << 40) - 1
 SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
 
 
@@ -105,7 +100,7 @@ class Run:
         self.engine = engine
         #: whose fixed values have been sent since the loop began that this is an iteration of
         self._sent = sent
-        self._how = (TRACED if collector is not None else 0) | (AGAIN if again else 0)
+        self._how = (messages.TRACED if collector is not None else 0) | (messages.AGAIN if again else 0)
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
         self._whole = whole
@@ -157,7 +152,7 @@ class Run:
     def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[Work]) -> list:
         """Runs an iteration of a loop, which ends with this step; `sent` is the same for all of them."""
         whole = self._whole or self
-        number = next(whole._iterations) * (WHOLE_STEP + 1) + whole.number
+        number = next(whole._iterations) * (messages.WHOLE_STEP + 1) + whole.number
         run = Run(self.engine, program, number, self.deadline, self.collector, whole, sent)
         self._began(run)
         try:
@@ -233,13 +228,8 @@ class Run:
         at = work.peer
         assert at is not None
         values = self.values
-        fields = RUN_FIELDS.pack(
-            self.engine.handle.encode(),
-            self.number,
-            work.number,
-            work.total,
-            self._left(),
-            self._how,
+        asked = messages.Run(
+            self.engine.handle, self.number, work.number, work.total, self._left(), self._how
         )
         self._started.add(at)
         if work.holds:
@@ -257,7 +247,7 @@ class Run:
                 given = [value for n, value in enumerate(given) if n not in there]
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
-            channel.send(wire.RUN, fields, given)
+            channel.say(asked, given)
             channel.after = work.number
         except TimeoutError:
             late = self._late()
@@ -381,10 +371,10 @@ class Run:
             raise
         del self._asked[fd]
         at.release(channel)
-        if frame.kind == wire.FAILED:
+        if frame.kind == messages.FAILED:
             raise self._told(failure(frame))
         if frame.fields and self.collector is not None:
-            self.collector.add(frame.json()["events"])
+            self.collector.add(frame.read(messages.Ran).events or ())
         for n in self.program.work[i].full:
             frame.tensors[n] = full(frame.tensors[n])
         self._done(i, frame.tensors)
@@ -453,13 +443,7 @@ class Run:
             if at.gone:  # and the step with it: to ask would only take time
                 continue
             try:
-                at.call(
-                    wire.CANCEL,
-                    time.monotonic() + 1.0,
-                    session=self.engine.handle,
-                    step=self.number,
-                    reason=why,
-                )
+                at.call(messages.Cancel(self.engine.handle, self.number, why), time.monotonic() + 1.0)
             except errors.OpError:
                 continue  # it is gone, and the step with it
 
@@ -468,8 +452,8 @@ class Run:
         for i, at, channel in self._asked.values():
             try:
                 channel.sock.settimeout(max(limit - time.monotonic(), 0.01))
-                if channel.receive().kind == wire.OK and self.program.work[i].takes:
-                    channel.send(wire.RETURN)  # it came too late to be of use
+                if channel.receive().kind == messages.OK and self.program.work[i].takes:
+                    channel.say(messages.Return())  # it came too late to be of use
                     channel.receive()
                 channel.sock.settimeout(None)
                 at.release(channel)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.cluster.master.placer import task_name
-from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.messages import Ping
 from tensorfleet.cluster.transport.peers import Peer
 
 LIMIT = settings.ORPHAN_SECONDS.name
@@ -144,7 +144,7 @@ class Guard:
     def _ask(self, name: str, task: tuple[str, int], found: set[str]) -> None:
         at = Peer(name, self._server.cluster.task_address(*task), watched=False)
         try:
-            at.call(wire.PING, time.monotonic() + _ANSWER_SECONDS)
+            at.call(Ping(), time.monotonic() + _ANSWER_SECONDS)
             found.add(name)
         except (errors.OpError, OSError):
             return

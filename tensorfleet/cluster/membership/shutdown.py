@@ -10,7 +10,7 @@ from typing import Any
 from tensorfleet.base import errors, settings
 from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.cluster.master.placer import task_name
-from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.messages import Bye, Describe
 from tensorfleet.cluster.transport.connection import canonical
 from tensorfleet.cluster.transport.peers import Peer
 
@@ -79,7 +79,7 @@ class Farewells:
         """Whether another task only serves. One that cannot be asked may be about to start."""
         at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
-            return bool(at.call(wire.DESCRIBE, time.monotonic() + _SECONDS)["joined"])
+            return at.call(Describe(), time.monotonic() + _SECONDS).joined
         except errors.OpError:
             return False
         finally:
@@ -110,7 +110,7 @@ class Farewells:
     def _tell(self, job: str, index: int, served: bool) -> None:
         at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
-            at.call(wire.BYE, time.monotonic() + _SECONDS, task=self._server.task, served=served)
+            at.call(Bye(self._server.task, served), time.monotonic() + _SECONDS)
         except (errors.OpError, OSError):
             return
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import socket
 import struct
@@ -13,9 +12,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
+from tensorfleet.cluster.messages import Hello, Welcome
 from tensorfleet.cluster.transport import handshake as greeting
 from tensorfleet.cluster.transport import tls, wire
-from tensorfleet.cluster.transport.tensor_bytes import malformed
 from tensorfleet.kernels.interruptible_calls import Background
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ def tuned(sock: socket.socket) -> socket.socket:
     return sock
 
 
-def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[wire.Channel, dict]:
+def connect(address: str, secret: bytes, hello: Hello, seconds: float) -> tuple[wire.Channel, Welcome]:
     """Connects, proves the token and checks the other side's proof; gives the channel and the welcome."""
     try:
         return _connect(address, secret, hello, seconds)
@@ -252,19 +251,17 @@ def connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[w
         raise
 
 
-def _connect(address: str, secret: bytes, hello: dict, seconds: float) -> tuple[wire.Channel, dict]:
+def _connect(address: str, secret: bytes, hello: Hello, seconds: float) -> tuple[wire.Channel, Welcome]:
     limit = time.monotonic() + seconds
     sock = open_socket(address, seconds)
     try:
         _prove(sock, address, secret, limit)
         channel = wire.Channel(sock)
-        channel.send(wire.WELCOME, json.dumps(hello).encode())
+        channel.say(hello)
         sock.settimeout(_left(limit))
-        frame = channel.receive()
-        if frame.kind != wire.WELCOME:
-            raise malformed("a welcome was expected")
+        welcome = channel.receive().read(Welcome)
         sock.settimeout(None)
-        return channel, frame.json()
+        return channel, welcome
     except BaseException:
         sock.close()
         raise
@@ -301,14 +298,11 @@ def _some(sock: socket.socket, most: int, is_first: bool, limit: float) -> bytes
     return found
 
 
-def welcome(sock: socket.socket, told: dict, largest: int) -> tuple[wire.Channel, dict]:
+def welcome(sock: socket.socket, mine: Welcome, largest: int) -> tuple[wire.Channel, Hello]:
     """The first frames of a connection whose token has been proved."""
     sock.settimeout(HANDSHAKE_SECONDS)
     channel = wire.Channel(sock, largest, asks=False)
-    frame = channel.receive()
-    if frame.kind != wire.WELCOME:
-        raise malformed("a welcome was expected")
-    hello = frame.json()
-    channel.send(wire.WELCOME, json.dumps(told).encode())
+    hello = channel.receive().read(Hello)
+    channel.say(mine)
     sock.settimeout(None)
     return channel, hello

@@ -15,9 +15,9 @@ import secrets
 import threading
 
 from tensorfleet.base import errors
+from tensorfleet.cluster.messages import VERSION
 from tensorfleet.cluster.transport.token import proof, same
 
-VERSION = 2  # of the handshake and of the frames after it
 _NAME = b"TENSORFLEET/"
 PREFACE = b"%s%d\r\n\r\n" % (_NAME, VERSION)
 NONCE = 32

@@ -17,6 +17,7 @@ from typing import Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.cluster.messages import Hello, Welcome
 from tensorfleet.cluster.transport import connection, wire
 from tensorfleet.cluster.transport import handshake as greeting
 from tensorfleet.cluster.transport.handshake import OPENING, PROOF, Refused
@@ -102,8 +103,8 @@ class Listener:
         self,
         sockets: list[socket.socket],
         secret: bytes,
-        welcome: Callable[[], dict],
-        let_in: Callable[[wire.Channel, dict], None],
+        welcome: Callable[[], Welcome],
+        let_in: Callable[[wire.Channel, Hello], None],
         largest: int,
         context: Any = None,
         task: str = "This server",

@@ -6,11 +6,12 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.cluster.messages import FAILED, Answer, Failed, Hello, Ping, Request, Welcome
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
 from tensorfleet.cluster.transport.token import token
@@ -20,6 +21,8 @@ _PINGS = 8  # while a task may be silent
 _PING_SECONDS = 1.0  # at most between two: the other side may be less patient than this one
 _TELL_EVERY = 5.0
 _RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
+_Answer = TypeVar("_Answer", bound=Answer)
+_Taken = TypeVar("_Taken")
 
 
 def client() -> str:
@@ -51,10 +54,6 @@ def silence() -> float:
     return settings.SILENT_SECONDS()
 
 
-def _fields_of(channel: wire.Channel, frame: wire.Frame) -> dict:
-    return frame.json()
-
-
 class Peer:
     """One other task: a pool of connections to it, one for each request under way.
 
@@ -66,7 +65,7 @@ class Peer:
         self.address = address
         self._watched = watched
         self.incarnation: int | None = None
-        self.welcome: dict = {}
+        self.welcome: Welcome | None = None
         self._lock = threading.Lock()
         self._idle: list[wire.Channel] = []
         self._busy: set[wire.Channel] = set()
@@ -151,7 +150,7 @@ class Peer:
 
     def _open(self, seconds: float) -> wire.Channel:
         limit = time.monotonic() + seconds
-        channel, welcome = connect(self.address, token(), {"client": self._name()}, seconds)
+        channel, welcome = connect(self.address, token(), Hello(self._name()), seconds)
         try:
             self._welcomed(welcome, limit)
         except BaseException:
@@ -159,10 +158,8 @@ class Peer:
             raise
         return channel
 
-    def _welcomed(self, welcome: dict, limit: float) -> None:
-        incarnation = welcome.get("incarnation")
-        if not isinstance(incarnation, int):
-            raise ConnectionError("its welcome makes no sense")
+    def _welcomed(self, welcome: Welcome, limit: float) -> None:
+        incarnation = welcome.incarnation
         if self.incarnation is not None and incarnation != self.incarnation:
             self.forget()  # what was open led to the task's former life
         self.incarnation, self.welcome, self.gone = incarnation, welcome, False
@@ -186,33 +183,47 @@ class Peer:
 
     def call(
         self,
-        kind: int,
+        message: Request[_Answer],
         deadline: float | None = None,
         waits: bool = False,
-        values: Any = (),
-        take: Callable[[wire.Channel, wire.Frame], Any] = _fields_of,
-        **fields: Any,
-    ) -> Any:
-        """One request that is not part of a step; raises what the other side raised, or gives what `take` finds."""
+        values: Sequence[Any] = (),
+    ) -> _Answer:
+        """One request that is not part of a step: gives the answer, or raises what the other side raised."""
+        return self.call_for(message, _said_to(message), deadline, waits, values)
+
+    def call_for(
+        self,
+        message: Request[Any],
+        take: Callable[[wire.Channel, wire.Frame], _Taken],
+        deadline: float | None = None,
+        waits: bool = False,
+        values: Sequence[Any] = (),
+    ) -> _Taken:
+        """The same for what `take` finds in the answer, and in what came along with it."""
         channel = self.acquire(deadline, waits)
         left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
-        return self.exchange(channel, left, kind, values, fields, take)
+        return self._exchange(channel, left, message, values, take)
 
     def exchange(
+        self, channel: wire.Channel, seconds: float | None, message: Request[_Answer], values: Sequence[Any]
+    ) -> _Answer:
+        """One request on a connection of one's own, which is given back. Without `seconds` it ends with the connection."""
+        return self._exchange(channel, seconds, message, values, _said_to(message))
+
+    def _exchange(
         self,
         channel: wire.Channel,
         seconds: float | None,
-        kind: int,
-        values: Any,
-        fields: dict,
-        take: Callable[[wire.Channel, wire.Frame], Any] = _fields_of,
-    ) -> Any:
-        """One request on a connection of one's own, which is given back. Without `seconds` it ends with the connection."""
+        message: Request[Any],
+        values: Sequence[Any],
+        take: Callable[[wire.Channel, wire.Frame], _Taken],
+    ) -> _Taken:
         try:
             channel.sock.settimeout(seconds)
-            channel.send_json(kind, values, **fields)
+            channel.say(message, values)
             frame = self.answer(channel)
-            found = take(channel, frame) if frame.kind != wire.FAILED else None
+            if frame.kind != FAILED:
+                found = take(channel, frame)
             channel.sock.settimeout(None)
         except BaseException as e:
             self.drop(channel)
@@ -220,7 +231,7 @@ class Peer:
                 raise self.lost(e) from None
             raise
         self.release(channel)
-        if frame.kind == wire.FAILED:
+        if frame.kind == FAILED:
             raise failure(frame)
         return found
 
@@ -256,7 +267,7 @@ class Peer:
             self._control, _ = connect(
                 self.address,
                 token(),
-                {"client": self._name(), "control": True, "tasks": list(_own_tasks)},
+                Hello(self._name(), control=True, tasks=list(_own_tasks)),
                 seconds,
             )
             channel = self._control
@@ -273,7 +284,7 @@ class Peer:
         pause = threading.Event()
         while self._control is channel:
             try:
-                channel.send(wire.PING)
+                channel.say(Ping())
                 channel.receive()
             except (OSError, errors.OpError):
                 break
@@ -297,12 +308,16 @@ class Peer:
             control.close()
 
 
+def _said_to(message: Request[_Answer]) -> Callable[[wire.Channel, wire.Frame], _Answer]:
+    return lambda _, frame: frame.read(message.answer())
+
+
 def failure(frame: wire.Frame) -> errors.OpError:
     """The error that a FAILED frame carries; its operation is looked up by whoever knows the graph."""
-    told = frame.json()
-    kind = errors._BY_CODE.get(told.get("code", 2), errors.UnknownError)
-    error = kind(None, None, str(told.get("message", "")))
-    error.remote_op = told.get("op")
+    failed = frame.read(Failed)
+    kind = errors._BY_CODE.get(failed.code, errors.UnknownError)
+    error = kind(None, None, failed.message)
+    error.remote_op = failed.op
     return error
 
 

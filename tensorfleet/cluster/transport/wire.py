@@ -2,7 +2,7 @@
 
     header   magic, kind, where the body is, number of tensors, which frame of this direction it is, length of the fields, length of the
              tensor descriptors, length of the body
-    fields   what the message says: packed numbers for the messages of a step, JSON for all others
+    fields   what the message says (messages.py)
     tensors  one descriptor each (element type, dimensions, bytes)
     loans    of tensors that lie in lent memory: their descriptors, and where they are (shared.py)
     body     the other tensors' bytes, each starting at a multiple of 64; or where they are in shared memory
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import select
 import socket
@@ -27,10 +26,11 @@ import threading
 import time
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from tensorfleet.cluster.messages import Message
 from tensorfleet.cluster.transport import shared_memory as shared
 from tensorfleet.cluster.transport.tensor_bytes import (
     ALIGNMENT,
@@ -59,12 +59,7 @@ _CROWDED_SECONDS = 0.02
 _MOST_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 _MOST_PIECES = 512  # a system call takes only so many
-
-# The kinds of message.
-KINDS = range(15)
-WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN, BOARD = (
-    KINDS
-)
+_Message = TypeVar("_Message", bound=Message)
 
 
 class Frame:
@@ -77,14 +72,14 @@ class Frame:
         self.fields = fields
         self.tensors = tensors
 
-    def json(self) -> dict:
-        """The fields of a message that is not of a step."""
-        try:
-            found = json.loads(self.fields) if self.fields else {}
-        except (ValueError, RecursionError):
-            raise malformed("its fields are not JSON") from None
-        if not isinstance(found, dict):
-            raise malformed("its fields are not a JSON object")
+    def read(self, message: type[_Message]) -> _Message:
+        """What it says, as one of the messages. Raises InvalidArgumentError when it is no such message."""
+        if self.kind != message.kind:
+            raise malformed(f"it is of kind {self.kind}, where {message.__name__} was expected")
+        found = message.decode(self.fields)
+        due = found.carries()
+        if due is not None and len(self.tensors) != due:
+            raise malformed(f"{message.__name__} comes with {len(self.tensors)} tensors, not {due}")
         return found
 
 
@@ -250,9 +245,9 @@ class Channel:
         rest = [a for i, a in enumerate(arrays) if i not in places]
         return rest, _LOANS.pack(len(places), len(blob)) + blob + told, descriptors
 
-    def send_json(self, kind: int, values: Sequence[Any] = (), **fields: Any) -> None:
-        """Sends a frame whose fields are JSON."""
-        self.send(kind, json.dumps(fields).encode(), values)
+    def say(self, message: Message, values: Sequence[Any] = (), along: Sequence[int] = ()) -> None:
+        """Sends a message, with tensors and descriptors of memory."""
+        self.send(message.kind, message.encode(), values, along)
 
     def _send_along(self, text: bytes, descriptors: list[int]) -> bytes:
         """Sends descriptors of memory that the other end does not know yet with some bytes; gives those that are left."""

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from tensorfleet.cluster.messages import NOTHING, OK
 from tensorfleet.cluster.transport import wire
 
 # Bytes that a connection with room takes at once: nobody waits for somebody else's client to read.
@@ -51,7 +52,7 @@ class Asker:
             self.taken.append((queue, attempt))
             self._channel.handed = self
             try:
-                self._channel.send(wire.OK, b"", values)
+                self._channel.send(OK, NOTHING, values)
             except OSError as e:
                 self.lost = ConnectionError(str(e))
 

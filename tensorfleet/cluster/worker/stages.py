@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.cluster.master.graph_registration import found
+from tensorfleet.cluster.messages import StageSpec
 from tensorfleet.cluster.transport.wire_dtype import is_full
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
@@ -17,44 +18,40 @@ from tensorfleet.runtime.segments.segment_item import SegmentItem
 class RegisteredStage:
     """One registered stage: the program, where its feeds come from and where its results go."""
 
-    def __init__(self, session: Any, told: dict, known: dict) -> None:
+    def __init__(self, session: Any, spec: StageSpec, known: dict[str, Any]) -> None:
         graph = session.graph
-        self.given = len(told["given"])
-        self.fixed = sorted(
-            int(i) for i in told.get("fixed", ())
-        )  # of those given, what a loop sends but once
-        self.kept = told["kept"]
-        self.awaited = told["awaited"]
-        self.held = [name for _, name in told.get("held", ())]
-        held = [name for name, _ in told.get("held", ())]
-        feeds = [graph.get_tensor_by_name(n) for n in (*told["given"], *self.kept, *self.awaited, *held)]
-        wanted = dict.fromkeys([*told["reply"], *told["keep"], *told.get("hold", ())])
-        for push in told["push"]:
-            wanted.update(dict.fromkeys(push["names"]))
+        self.given = len(spec.given)
+        self.fixed = sorted(spec.fixed)
+        self.kept = spec.kept
+        self.awaited = spec.awaited
+        self.held = [name for _, name in spec.held]
+        held = [name for name, _ in spec.held]
+        feeds = [graph.get_tensor_by_name(n) for n in (*spec.given, *self.kept, *self.awaited, *held)]
+        wanted = dict.fromkeys([*spec.reply, *spec.keep, *spec.hold])
+        for push in spec.push:
+            wanted.update(dict.fromkeys(push.names))
         place = {name: i for i, name in enumerate(wanted)}
-        ops = [graph.get_operation_by_name(n) for n in told["ops"]]
+        ops = [graph.get_operation_by_name(n) for n in spec.ops]
         fetches = [graph.get_tensor_by_name(n) for n in wanted]
         self.program = session.engine.program(
             fetches,
-            [graph.get_operation_by_name(n) for n in told["targets"]],
+            [graph.get_operation_by_name(n) for n in spec.targets],
             feeds,
             elsewhere(ops, {*feeds, *(graph.get_tensor_by_name(n) for n in known)}),
             {graph.get_tensor_by_name(n): v for n, v in known.items()},
-            found(told["branches"], graph) if "branches" in told else None,
-            (ops, _seen_live(told["live"], graph)) if "live" in told else None,
+            found(spec.branches, graph) if spec.branches is not None else None,
+            (ops, _seen_live(spec.live, graph)) if spec.live is not None else None,
         )
-        self.wire = told["wire"]
-        self.thin = {place[n]: n for n in told["thin"]}
+        self.wire = spec.wire
+        self.thin = {place[n]: n for n in spec.thin}
         self.full = [i for i, t in enumerate(feeds) if is_full(t)] if self.wire else []
-        self.reply = [place[n] for n in told["reply"]]
-        self.keep = [(n, place[n]) for n in told["keep"]]
-        self.hold = [(n, place[n]) for n in told.get("hold", ())]
-        self.push = [
-            (p["task"], p["address"], p["names"], [place[n] for n in p["names"]]) for p in told["push"]
-        ]
+        self.reply = [place[n] for n in spec.reply]
+        self.keep = [(n, place[n]) for n in spec.keep]
+        self.hold = [(n, place[n]) for n in spec.hold]
+        self.push = [(route, [place[n] for n in route.names]) for route in spec.push]
         self.alone = not (self.kept or self.awaited or self.keep or self.hold or self.held)
         #: whether it only reads: it is not one of those that make up the step here, and need not be asked for
-        self.plain = bool(told.get("plain")) and self.alone and not (self.given or self.push)
+        self.plain = spec.plain and self.alone and not (self.given or self.push)
         #: whether what it takes from queues goes nowhere but into the reply
         self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
         #: when it ends by taking an element from a queue, and that is all of the reply: the op, and which components those are
@@ -85,9 +82,9 @@ class RegisteredStage:
         return None if None in wanted else [s for s in wanted if s is not None]
 
 
-def _seen_live(told: list, graph: Graph) -> dict[tuple[Operation, int], Operation]:
+def _seen_live(live: list[tuple[str, int, str]], graph: Graph) -> dict[tuple[Operation, int], Operation]:
     named = graph.get_operation_by_name
-    return {(named(op), int(i)): named(variable) for op, i, variable in told}
+    return {(named(op), i): named(variable) for op, i, variable in live}
 
 
 def _only_takes(ops: list[Operation]) -> bool:

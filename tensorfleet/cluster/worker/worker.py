@@ -17,7 +17,7 @@ from typing import Any
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.master.placer import is_isolated
-from tensorfleet.cluster.master.step_driver import WHOLE_STEP
+from tensorfleet.cluster.messages import WHOLE_STEP, Cancel, Push, Register
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.cluster.transport.wire_dtype import full, thin
@@ -26,7 +26,7 @@ from tensorfleet.cluster.worker.stages import RegisteredStage
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.runtime.devices import local_device_names
-from tensorfleet.runtime.engine import CLOSED, Engine
+from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
 from tensorfleet.runtime.shared_memory.server_reads import Board, board_of
 from tensorfleet.state.accumulators import most
@@ -56,7 +56,7 @@ class _Session:
         self.graph = Graph()
         resources = ResourceManager() if is_isolated(config) else worker.resources
         devices = _with_devices(config, worker.config)
-        self.engine = Engine(self.graph, devices, resources, task, owner)
+        self.engine = LocalEngine(self.graph, devices, resources, task, owner)
         self.stages: dict[int, RegisteredStage] = {}
         self.lock = threading.Lock()
         self.steps: dict[int, _Step] = {}
@@ -217,23 +217,23 @@ class Worker:
         """How many steps' gradients were dropped here as stale, by who computed them."""
         return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
 
-    def register(self, client: str, told: dict, tensors: Sequence[Any]) -> None:
+    def register(self, client: str, message: Register, tensors: Sequence[Any]) -> None:
         """Adds operations and stages to a session, which its first message begins."""
         from tensorfleet.base.protos import ConfigProto, GraphDef
 
-        handle = told["session"]
-        if told.get("create"):
+        handle = message.session
+        if message.create:
             config = ConfigProto.FromString(tensors[1].tobytes())
             with self._lock:
                 if handle not in self._sessions:
-                    task, owner = str(told.get("task") or self.task), str(told.get("owner") or client)
+                    task, owner = message.task or self.task, message.owner or client
                     self._sessions[handle] = _Session(self, client, config, task, owner)
         session = self.session(handle)
-        known = dict(zip(told["known"], tensors[2:], strict=True))
+        known = dict(zip(message.known, tensors[2:], strict=True))
         session.extend(GraphDef.FromString(tensors[0].tobytes()))
-        for stage in told["stages"]:
-            names = set(stage["known"])
-            session.stages[stage["id"]] = RegisteredStage(
+        for stage in message.stages:
+            names = set(stage.known)
+            session.stages[stage.id] = RegisteredStage(
                 session, stage, {n: v for n, v in known.items() if n in names}
             )
 
@@ -280,9 +280,9 @@ class Worker:
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
         sent = self._thinned(stage, results) if stage.thin else results
-        for task, address, names, places in stage.push:
-            told = {"session": handle, "step": number, "names": names}
-            self._push(session, peer(task, address), told, [sent[i] for i in places], deadline)
+        for route, places in stage.push:
+            message = Push(handle, number, route.names)
+            self._push(session, peer(route.task, route.address), message, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
 
     def _thinned(self, stage: RegisteredStage, results: list) -> list:
@@ -396,32 +396,30 @@ class Worker:
                 step.arrived.wait(left)
             return [step.values[n] for n in names]
 
-    def _push(self, session: _Session, to: Peer, told: dict, values: list, deadline: float | None) -> None:
+    def _push(self, session: _Session, to: Peer, message: Push, values: list, deadline: float | None) -> None:
         """Sends values to another task, for as long as the step may take and the other is alive."""
         channel = to.acquire(deadline, sound=True)
         left = None if deadline is None else max(deadline - time.monotonic(), 0.05)
-        with session.pushing(told["step"], channel):
-            to.exchange(channel, left, wire.PUSH, values, told)
+        with session.pushing(message.step, channel):
+            to.exchange(channel, left, message, values)
 
-    def arrived(self, told: dict, tensors: list) -> None:
+    def arrived(self, message: Push, tensors: list) -> None:
         """Takes in values that another task pushed."""
-        session = self.session(told["session"])
-        if told["step"] in session.cancelled:
+        session = self.session(message.session)
+        if message.step in session.cancelled:
             return  # from a task that has not heard of it, or slept
-        step = session.step(told["step"])
+        step = session.step(message.step)
         with step.arrived:
             if step.reason is None:
-                step.values.update(zip(told["names"], tensors, strict=True))
+                step.values.update(zip(message.names, tensors, strict=True))
                 step.arrived.notify_all()
 
-    def cancel(self, told: dict) -> None:
+    def cancel(self, message: Cancel) -> None:
         """Ends one step of a session, if it is known here."""
-        session = self._sessions.get(told["session"])
+        session = self._sessions.get(message.session)
         if session is not None:
-            session.cancel(
-                told["step"],
-                errors.CancelledError(None, None, str(told.get("reason") or "The step was cancelled.")),
-            )
+            why = message.reason or "The step was cancelled."
+            session.cancel(message.step, errors.CancelledError(None, None, why))
 
     def close_session(
         self, handle: str, reason: errors.OpError | None = None, finished: bool = False

@@ -6,10 +6,14 @@ import heapq
 import os
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.runtime.scheduling.step import StepContext
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.program import Program
 
 # Seconds between two looks: an item that takes longer no longer holds up the next.
 _GRACE = 0.01
@@ -57,7 +61,9 @@ class _Watcher:
 class Turns:
     """One run of a program whose items run one after the other, as long as none of them holds the others up."""
 
-    def __init__(self, program: Any, ctx: Any, values: list, limit: int | None = None) -> None:
+    def __init__(
+        self, program: Program, ctx: StepContext, values: list[Any], limit: int | None = None
+    ) -> None:
         self._limit = limit  # how many may run at once, if the user has said so
         self._items, self._followers = program.items, program.followers
         self._ctx, self._values = ctx, values

@@ -13,6 +13,7 @@ from tensorfleet.runtime.segments.traced_loops import TracedLoop, traceable
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.runtime.scheduling.items import OpItem
     from tensorfleet.runtime.scheduling.program import Program, Slots
     from tensorfleet.runtime.scheduling.step import StepContext
 
@@ -40,8 +41,8 @@ class LoopItem:
         self.results = [(i, slots.made_by(t)) for i, t in loop.results]
         self.count = len(loop.initial)
         self.traced: Any = TracedLoop(loop, part.device, resources) if traceable(loop) else None
-        items = (*self.cond.items, *self.body.items)
-        heavy = any(getattr(item, "compiler", None) is not None and item.compiler.heavy for item in items)
+        compilers = [getattr(item, "compiler", None) for item in (*self.cond.items, *self.body.items)]
+        heavy = any(compiler is not None and compiler.heavy for compiler in compilers)
         self.spent = _LONG if heavy else 0.0  # numpy is not even worth a try
         self.pace: float | None = None  # seconds of an iteration on the host
         self._hold(self.traced is not None)
@@ -127,7 +128,7 @@ def _filled(program: Program, variables: int, fixed: list) -> list:
 class Guarded:
     """An item that runs only if its conditions hold."""
 
-    def __init__(self, item: Any, guard: Guard, slots: Slots) -> None:
+    def __init__(self, item: OpItem, guard: Guard, slots: Slots) -> None:
         self.item = item
         self.blocks, self.device, self.name = item.blocks, item.device, item.name
         self.op = item.op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tensorfleet.runtime.scheduling.cooperative import Turns
 from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.scheduling.index_ops import IndexItem
+from tensorfleet.runtime.scheduling.items import Item, OpItem
 from tensorfleet.runtime.scheduling.step import StepContext
 from tensorfleet.runtime.scheduling.threads import Pool
 from tensorfleet.runtime.segments.branches import settle_absent
@@ -29,12 +30,12 @@ from tensorfleet.runtime.segments.segment_item import SegmentItem
 from tensorfleet.runtime.segments.shape_variance import Varying, Watch
 
 
-def _bare(item: Any) -> Any:
+def _bare(item: Item) -> Item:
     """An item without the conditions it runs under."""
     return item.item if isinstance(item, Guarded) else item
 
 
-def _soon_done(item: Any) -> bool:
+def _soon_done(item: Item) -> bool:
     """Whether an item takes so little time that waking a thread for it does not pay."""
     item = _bare(item)
     if isinstance(item, SegmentItem):
@@ -42,19 +43,19 @@ def _soon_done(item: Any) -> bool:
     return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
 
 
-def _may_last(item: Any) -> bool:
+def _may_last(item: Item) -> bool:
     """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
     item = _bare(item)
     return item.blocks or isinstance(item, LoopItem) or _is_call(item)
 
 
-def _is_call(item: Any) -> bool:
+def _is_call(item: Item) -> bool:
     """Whether an item calls a function of the user's."""
     item = _bare(item)
     return type(item) is HostItem and item.op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
-def _takes(item: Any) -> bool:
+def _takes(item: Item) -> bool:
     """Whether a waiting item only takes something away: nobody waits for it to have done so."""
     op = getattr(item, "op", None)
     return op is not None and ("Dequeue" in op.type or "TakeGradient" in op.type)
@@ -81,8 +82,7 @@ class Slots:
 
 # A segment of so many operations, none of them heavy, runs before another thread would have started.
 _FEW = 8
-_ITEMS: dict[PartKind, Any] = {
-    PartKind.SEGMENT: SegmentItem,
+_OP_ITEMS: dict[PartKind, Callable[[Part, Plan, Slots, ResourceManager], OpItem]] = {
     PartKind.INDEX: IndexItem,
     PartKind.HOST: HostItem,
     PartKind.JOINED: JoinedItem,
@@ -95,14 +95,17 @@ _ITEMS: dict[PartKind, Any] = {
 }
 
 
-def _item_class(part: Part) -> Any:
-    """The class that runs a part."""
-    found = _ITEMS.get(part.kind)
-    if found is None:
+def _item_of(part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> Item:
+    """What runs a part."""
+    if part.kind is PartKind.SEGMENT:  # its conditions are inside, operation by operation
+        return SegmentItem(part, plan, slots, resources)
+    make = _OP_ITEMS.get(part.kind)
+    if make is None:
         op = part.ops[0]
         text = f"No program can run a part of the kind '{part.kind}' (with '{op.name}'). This is a bug in TensorFleet."
         raise errors.InternalError(None, op, text)
-    return found
+    item = make(part, plan, slots, resources)
+    return Guarded(item, part.guard, slots) if part.guard else item
 
 
 class Program:
@@ -116,10 +119,7 @@ class Program:
         self._divided: Program | None = None
         self._dividing = threading.Lock()
         self.feed_slots = [slots.of(t) for t in plan.feeds]
-        self.items: list[Any] = []
-        for part in plan.parts:
-            item = _item_class(part)(part, plan, slots, resources)
-            self.items.append(Guarded(item, part.guard, slots) if part.guard else item)
+        self.items: list[Item] = [_item_of(part, plan, slots, resources) for part in plan.parts]
         if not plan.nested:
             self._learn()
         self.after = [len(part.after) for part in plan.parts]
@@ -167,7 +167,7 @@ class Program:
                         item.follow(loops[item.op])
                 self._divided = divided
 
-    def last_to_run(self) -> Any:
+    def last_to_run(self) -> Item | None:
         """The item that runs when all others have, if there is one."""
         return self._work[-1] if self.sequential and not self.turn and self._work else None
 

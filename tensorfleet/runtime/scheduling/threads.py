@@ -6,10 +6,15 @@ import os
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import beside
+from tensorfleet.runtime.scheduling.items import Item
+from tensorfleet.runtime.scheduling.step import StepContext
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.program import Program
 
 
 class Pool:
@@ -41,7 +46,7 @@ class Pool:
                 self._executor.shutdown(wait=False)
                 self._executor = None
 
-    def run(self, program: Any, ctx: Any, values: list) -> None:
+    def run(self, program: Program, ctx: StepContext, values: list[Any]) -> None:
         """Runs a program's items as their inputs become ready; raises the first failure."""
         waiting = list(program.after)
         ready = [i for i, n in enumerate(waiting) if n == 0]
@@ -81,7 +86,9 @@ class Pool:
         if failure is not None:
             raise failure
 
-    def _start(self, item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:
+    def _start(
+        self, item: Item, i: int, ctx: StepContext, values: list[Any], done: queue.SimpleQueue
+    ) -> None:
         if item.blocks:
             beside(_attempt, (item, i, ctx, values, done), f"tensorfleet-{item.name}")
             return
@@ -93,7 +100,7 @@ class Pool:
             _attempt(item, i, ctx, values, done)
 
 
-def _attempt(item: Any, i: int, ctx: Any, values: list, done: queue.SimpleQueue) -> None:
+def _attempt(item: Item, i: int, ctx: StepContext, values: list[Any], done: queue.SimpleQueue) -> None:
     try:
         if ctx.trace is None:
             item.run(ctx, values)

@@ -5,6 +5,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.base import errors
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.master import shared_memory_reads as posted
 from tensorfleet.cluster.transport import wire
 from tensorfleet.runtime.shared_memory import server_reads as boards
@@ -34,7 +35,7 @@ def asked(monkeypatch):
     send = wire.Channel.send
 
     def noted(self, kind, *args, **kwargs):
-        if kind in (wire.RUN, wire.BOARD):
+        if kind in (messages.RUN, messages.BOARD):
             kinds.append(kind)
         return send(self, kind, *args, **kwargs)
 
@@ -61,13 +62,13 @@ def test_what_is_read_again_and_again_is_not_asked_for(cluster, asked):
         sess.run([a.initializer, b.initializer])
         for _ in range(posted._OFTEN):
             sess.run([a, b])
-        assert asked.count(wire.BOARD) == 2
+        assert asked.count(messages.BOARD) == 2
         asked.clear()
         for n in range(1, 6):
             sess.run(more)
             x, y = sess.run([a, b])
             np.testing.assert_array_equal([x, y], np.full((2, 100), n))
-        assert asked == [wire.RUN] * 10  # the updates, and nothing for the group of them
+        assert asked == [messages.RUN] * 10  # the updates, and nothing for the group of them
 
 
 def test_changes_of_other_sessions_are_seen_at_once(cluster):
@@ -213,7 +214,7 @@ class Connections:
     def is_open(self):
         return self.is_free
 
-    def call(self, kind, deadline, take, **fields):
+    def call_for(self, message, take, deadline):
         self.boards += 1
         return type("Shown", (), {"read": lambda self: ["values"]})()
 
@@ -236,9 +237,9 @@ def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the
     ("told", "count", "why"),
     [
         ({"size": 1}, 1, "without its size"),
-        ({"size": "x", "count": 1}, 1, "without its size"),
+        ({"size": "x", "count": 1}, 1, "'size' is not an integer"),
         ({"size": 64, "count": 1}, 1, "another size"),
-        ({"size": 192, "count": 1}, 0, "without its size"),
+        ({"size": 192, "count": 1}, 0, "with 0 tensors, not 1"),
         ({"size": 192, "count": 2}, 1, "where there are 2"),
     ],
 )
@@ -248,7 +249,7 @@ def test_an_answer_about_a_board_that_makes_no_sense_is_refused(ends, told, coun
     from tensorfleet.cluster.transport.tensor_bytes import describe
 
     blob = describe([np.zeros(3, np.float32)])[0]
-    frame = wire.Frame(wire.OK, json.dumps(told).encode(), [np.frombuffer(blob, np.uint8)] * count)
+    frame = wire.Frame(messages.OK, json.dumps(told).encode(), [np.frombuffer(blob, np.uint8)] * count)
     with pytest.raises(errors.InvalidArgumentError, match=why):
         posted._reader(ends[0], frame)
-    assert posted._reader(ends[0], wire.Frame(wire.OK, b"", [])) is None
+    assert posted._reader(ends[0], wire.Frame(messages.OK, b"", [])) is None

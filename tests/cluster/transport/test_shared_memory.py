@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.base import errors
+from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import shared_memory as shared
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.tensor_bytes import describe
@@ -33,9 +34,9 @@ def open_descriptors():
 
 def passed(ends, *values):
     here, there = ends
-    here.send(wire.RUN, b"fields", values)
+    here.send(messages.RUN, b"fields", values)
     frame = there.receive()
-    assert (frame.kind, frame.fields) == (wire.RUN, b"fields")
+    assert (frame.kind, frame.fields) == (messages.RUN, b"fields")
     return frame.tensors
 
 
@@ -122,7 +123,7 @@ def test_no_descriptor_is_left(ends):
 def frame_in_segment(number, size, total, fresh=False):
     blob = describe([np.zeros(total, np.uint8)])[0]
     return (
-        wire._HEADER.pack(wire._MAGIC, wire.RUN, 1, 1, 0, 0, len(blob), total)
+        wire._HEADER.pack(wire._MAGIC, messages.RUN, 1, 1, 0, 0, len(blob), total)
         + blob
         + shared.PLACE.pack(number, fresh, size)
     )

@@ -1,31 +1,33 @@
 """A task's decisions, without sockets: what is late, and what belongs to a step that is over."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cluster.messages import Cancel, Push, Register, StageSpec
 from tensorfleet.cluster.worker.pending_replies import Asker
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.runtime.trace import Collector
 from tests.support.waiting import in_background, until
 
 HANDLE = "0" * 16
-STAGE = {
-    "id": 1,
-    "ops": ["more"],
-    "targets": ["more"],
-    "given": [],
-    "kept": [],
-    "awaited": ["by:0"],
-    "reply": [],
-    "keep": [],
-    "push": [],
-    "known": [],
-    "wire": "",
-    "thin": [],
-}
+STAGE = StageSpec(
+    id=1,
+    ops=["more"],
+    targets=["more"],
+    given=[],
+    kept=[],
+    awaited=["by:0"],
+    reply=[],
+    keep=[],
+    push=[],
+    known=[],
+    wire="",
+    thin=[],
+)
 
 
 class Line:
@@ -64,10 +66,10 @@ def queue():
     does = ["put"], ["take"], ["size"], ["first", "second"], ["more"]
     replies = [], ["take:0"], ["size:0"], ["second:0"], []
     stages = [
-        {**STAGE, "id": i, "ops": ["q", *ops], "targets": ops, "awaited": [], "reply": reply}
+        replace(STAGE, id=i, ops=["q", *ops], targets=ops, awaited=[], reply=reply)
         for i, (ops, reply) in enumerate(zip(does, replies, strict=True))
     ]
-    told = {"session": HANDLE, "create": True, "known": [], "stages": stages}
+    told = Register(HANDLE, known=[], stages=stages, create=True)
     made.register("client", told, [nodes, np.zeros(0, np.uint8)])
     yield made
     made.close()
@@ -171,9 +173,9 @@ def worker():
     made = Worker("/job:ps/replica:0/task:0", tf.ConfigProto())
     nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
     names = [op.name for op in graph.get_operations() if op.name.startswith("v")]
-    init = {**STAGE, "id": 2, "ops": names, "targets": ["v/Assign"], "awaited": []}
-    read = {**init, "id": 3, "ops": ["v", "v/read"], "targets": ["v/read"], "reply": ["v/read:0"]}
-    told = {"session": HANDLE, "create": True, "known": [], "stages": [STAGE, init, read]}
+    init = replace(STAGE, id=2, ops=names, targets=["v/Assign"], awaited=[])
+    read = replace(init, id=3, ops=["v", "v/read"], targets=["v/read"], reply=["v/read:0"])
+    told = Register(HANDLE, known=[], stages=[STAGE, init, read], create=True)
     made.register("client", told, [nodes, np.zeros(0, np.uint8)])
     made.run(HANDLE, 1, 2, 1, 0, [])
     yield made
@@ -185,11 +187,11 @@ def value(worker):
 
 
 def push(worker, step, number):
-    worker.arrived({"session": HANDLE, "step": step, "names": ["by:0"]}, [np.float32(number)])
+    worker.arrived(Push(HANDLE, step, ["by:0"]), [np.float32(number)])
 
 
 def cancel(worker, step):
-    worker.cancel({"session": HANDLE, "step": step, "reason": "given up"})
+    worker.cancel(Cancel(HANDLE, step, "given up"))
 
 
 def test_a_stage_runs_with_what_was_pushed_for_its_step(worker):
@@ -231,7 +233,7 @@ def test_a_wait_for_a_push_ends_at_the_deadline_and_with_its_session(worker):
 def test_a_session_told_twice_is_the_same(worker):
     worker.register(
         "client",
-        {"session": HANDLE, "create": True, "known": [], "stages": []},
+        Register(HANDLE, known=[], stages=[], create=True),
         [np.zeros(0, np.uint8), np.zeros(0, np.uint8)],
     )
     assert value(worker) == 1.0

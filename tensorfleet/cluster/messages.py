@@ -1,0 +1,384 @@
+"""Every message of the cluster: its fields, and how they become bytes and are read again.
+
+A frame (transport/wire.py) carries the kind of the message, its fields as bytes, and tensors. RUN, which every step sends,
+is packed; all others are JSON (transport/json_fields.py), which the decoders check field by field: one that is missing,
+unknown, or of another type makes the message malformed. Decisions only: nothing here sends anything.
+
+A new message is a kind, a dataclass, and a line in `REQUESTS` or `ANSWERS`. The fuzzer (testing/fuzz.py) takes what it
+sends from those two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import typing
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from tensorfleet.cluster.transport import json_fields
+from tensorfleet.cluster.transport.tensor_bytes import malformed
+
+#: of the handshake, of the frames, and of the messages: any change of a kind or a field that the other side must know of
+VERSION = 2
+
+KINDS = range(15)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN, BOARD = (
+    KINDS
+)
+
+#: the bits of a step's number that are the number of the whole step: the iterations of its loops are steps of their own
+WHOLE_STEP = (1 << 40) - 1
+#: how a stage is run: its events are recorded; it goes on by itself for a while
+TRACED, AGAIN = 1, 2
+#: the fields of a message that says nothing
+NOTHING = b""
+
+_Self = TypeVar("_Self", bound="Message")
+
+
+class Message:
+    """The fields of one kind of message."""
+
+    __slots__ = ()
+    kind: ClassVar[int]
+    #: how the fields of a packed message lie; None for JSON
+    layout: ClassVar[struct.Struct | None] = None
+
+    def encode(self) -> bytes:
+        """The fields as bytes."""
+        return json_fields.encode(self)
+
+    @classmethod
+    def decode(cls: type[_Self], fields: bytes) -> _Self:
+        """The message with these fields. Raises InvalidArgumentError when they are malformed."""
+        return json_fields.decode(cls, fields)
+
+    def carries(self) -> int | None:
+        """How many tensors go along; None when only those who use them know."""
+        return 0
+
+
+class Answer(Message):
+    """What a task says to a request."""
+
+    __slots__ = ()
+    kind = OK
+
+
+_Answer = TypeVar("_Answer", bound=Answer)
+
+
+class Request(Message, Generic[_Answer]):
+    """What a task is asked to do, and with what it answers; any may be answered by `Failed`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def answer(cls) -> type[_Answer]:
+        """The answer when nothing fails."""
+        return typing.get_args(cls.__orig_bases__[0])[0]  # type: ignore[attr-defined]
+
+
+# -- the first frame of each side ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome(Answer):
+    """Who the server is, and the cluster it is part of."""
+
+    kind = WELCOME
+    #: a number for the life of the task: one started again has another
+    incarnation: int
+    task: str
+    job: str
+    index: int
+    #: by job the addresses of its tasks; by number, where numbers are left out
+    cluster: dict[str, list[str] | dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hello(Request[Welcome]):
+    """Who the client is. It is forgotten with the connection that it calls `control`, which carries pings only."""
+
+    kind = WELCOME
+    client: str
+    control: bool = False
+    #: the tasks whose servers the client has
+    tasks: list[str] = dataclasses.field(default_factory=list)
+
+
+# -- answers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Answer):
+    """The error that a request ended with, and the operation it is about."""
+
+    kind = FAILED
+    code: int
+    message: str
+    op: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Answer):
+    """It is done, and there is nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran(Answer):
+    """A stage was run. Its results go along; so do its events, if it was traced."""
+
+    #: device, name, label, began, ended, thread, bytes of each result
+    events: list[tuple[str, str, str, int, int, int, list[int]]] | None = None
+
+    def carries(self) -> None:
+        """Whoever asked knows how many values the stage gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description(Answer):
+    """What a task is at the moment."""
+
+    devices: list[str]
+    #: whether its program does nothing but serve
+    joined: bool
+    #: how many gradients were dropped as stale, by who computed them
+    dropped: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPlace(Answer):
+    """Shared memory whose descriptor comes along, with the descriptors of the values in it as a tensor; or nothing."""
+
+    size: int | None = None
+    count: int | None = None
+
+    def carries(self) -> int:
+        """The descriptors of the values."""
+        return 0 if self.size is None else 1
+
+
+# -- what is asked of the task itself -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ping(Request[Done]):
+    """Is the task alive?"""
+
+    kind = PING
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(Request[Description]):
+    """What does the task have?"""
+
+    kind = DESCRIBE
+
+
+@dataclass(frozen=True, slots=True)
+class Reset(Request[Done]):
+    """Free some containers, or all; at a master also the sessions that were made on its target."""
+
+    kind = RESET
+    containers: list[str] | None = None
+    master: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bye(Request[Done]):
+    """A task has ended: its work is finished, or it only served and was told to stop."""
+
+    kind = BYE
+    task: str
+    served: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stop(Request[Done]):
+    """End the server of this task, if it is this one."""
+
+    kind = STOP
+    task: str
+
+
+# -- sessions and their stages ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Values that a stage sends to another task."""
+
+    task: str
+    address: str
+    names: list[str]
+
+
+#: for each predicate the value it must have
+GuardSpec = list[tuple[str, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSpec:
+    """Under which conditions the operations of a stage run, by their names."""
+
+    guards: dict[str, GuardSpec]
+    merges: dict[str, list[GuardSpec]]
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """A stage in terms of names: the operations, where its feeds come from and where its results go."""
+
+    id: int
+    ops: list[str]
+    targets: list[str]
+    #: its feeds: sent with RUN, kept from an earlier stage of the step, pushed by other tasks
+    given: list[str]
+    kept: list[str]
+    awaited: list[str]
+    #: its results: into the answer, kept for a later stage, pushed to other tasks
+    reply: list[str]
+    keep: list[str]
+    push: list[Route]
+    #: the constants among those of `Register` that it uses
+    known: list[str]
+    #: the element type in which floats are sent, or nothing; what is sent so
+    wire: str
+    thin: list[str]
+    #: whether it only reads variables
+    plain: bool = False
+    #: of those given, what a loop sends but once
+    fixed: list[int] = dataclasses.field(default_factory=list)
+    #: handles for the loops of the step: kept here; used here, by the name inside and outside of the loop
+    hold: list[str] = dataclasses.field(default_factory=list)
+    held: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    branches: BranchSpec | None = None
+    #: in a loop: the inputs (operation, number) that share the memory of a variable
+    live: list[tuple[str, int, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Register(Request[Done]):
+    """Operations and stages for a session. Along go a GraphDef, for a new session its ConfigProto, and constants."""
+
+    kind = REGISTER
+    session: str
+    #: the names of the constants
+    known: list[str]
+    stages: list[StageSpec]
+    create: bool = False
+    #: what the session calls this task, and the task that it was made on
+    task: str = ""
+    owner: str = ""
+
+    def carries(self) -> int:
+        """Two messages of protobuf, then the constants."""
+        return 2 + len(self.known)
+
+
+@dataclass(slots=True)  # not frozen: that would make it three times slower to make, and every step makes two
+class Run(Request[Ran]):
+    """Run a stage of a step with the values that go along."""
+
+    kind = RUN
+    layout = struct.Struct("<16sQIIIB")
+    session: str
+    step: int
+    stage: int
+    #: how many stages of the step this task has
+    total: int
+    #: milliseconds until the step's deadline; 0 for none
+    timeout: int
+    #: TRACED, AGAIN
+    how: int = 0
+
+    def encode(self) -> bytes:
+        """The fields as bytes."""
+        return _RUN.pack(self.session.encode(), self.step, self.stage, self.total, self.timeout, self.how)
+
+    @classmethod
+    def decode(cls, fields: bytes) -> Run:
+        """The message with these fields. Raises InvalidArgumentError when they are malformed."""
+        if len(fields) != _RUN.size:
+            raise malformed(f"Run has {len(fields)} bytes, not {_RUN.size}")
+        session, step, stage, total, timeout, how = _RUN.unpack(fields)
+        if how > TRACED | AGAIN or not session.isascii():
+            raise malformed("Run has no such session, or no such way to run it")
+        return cls(session.decode(), step, stage, total, timeout, how)
+
+    def carries(self) -> None:
+        """The stage knows how many values it takes."""
+
+
+_RUN = Run.layout
+
+
+@dataclass(frozen=True, slots=True)
+class Push(Request[Done]):
+    """Values for a stage of a step, from another task."""
+
+    kind = PUSH
+    session: str
+    step: int
+    names: list[str]
+
+    def carries(self) -> int:
+        """A value for each name."""
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel(Request[Done]):
+    """A step is over, or was given up: what waits for it wakes up."""
+
+    kind = CANCEL
+    session: str
+    step: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Close(Request[Done]):
+    """A session is closed; `finished` when it has done its work."""
+
+    kind = CLOSE
+    session: str
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Request[Done]):
+    """The last answer on this connection came too late: put back what it took from queues."""
+
+    kind = RETURN
+
+
+@dataclass(frozen=True, slots=True)
+class Board(Request[BoardPlace]):
+    """Where in shared memory is what a stage reads?"""
+
+    kind = BOARD
+    session: str
+    stage: int
+
+
+# -- the table ----------------------------------------------------------------------------------------
+
+#: what a task answers once both sides have said who they are, by kind
+REQUESTS: dict[int, type[Request[Any]]] = {
+    message.kind: message
+    for message in (Ping, Describe, Register, Run, Push, Cancel, Close, Reset, Bye, Stop, Return, Board)
+}
+ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace)
+#: every struct that is the fields of a frame
+ALL: tuple[type[Message], ...] = (Hello, *REQUESTS.values(), *ANSWERS)
+
+
+def request_of(kind: int) -> type[Request[Any]]:
+    """The request of that kind. Raises InvalidArgumentError when there is none."""
+    found = REQUESTS.get(kind)
+    if found is None:
+        raise malformed(f"there is no message of kind {kind}")
+    return found
