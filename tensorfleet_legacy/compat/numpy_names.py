@@ -1,7 +1,7 @@
 """Names that numpy and Python had when TensorFlow 1 scripts were written, for scripts that run without a change.
 
 Only what is gone is put back, and only in processes where `import tensorflow` gives TensorFleet. What functions took
-then is in `old_functions.py`.
+then is in `numpy_functions.py`.
 """
 
 from __future__ import annotations

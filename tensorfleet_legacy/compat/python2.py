@@ -1,7 +1,7 @@
 """Python 2 as Python 3: the text of a script that today's Python cannot parse, rewritten line for line.
 
 Only what Python 3 has no grammar for is changed here; no line moves, so tracebacks stay right. What a program in
-Python 2 means by `/`, `keys()` or `range` is the business of `old_scripts`.
+Python 2 means by `/`, `keys()` or `range` is the business of `python2_scripts`.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _raise(statement: Statement) -> list[Edit]:
 
 
 def _def(statement: Statement) -> list[Edit]:
-    """`def f(a, (b, c))` has `b, c` as the annotation of a parameter that `old_scripts` takes apart."""
+    """`def f(a, (b, c))` has `b, c` as the annotation of a parameter that `python2_scripts` takes apart."""
     edits: list[Edit] = []
     for i, token in enumerate(statement[3:], 3):
         if token.text == "(" and token.depth == 1 and statement[i - 1].text in ("(", ","):
