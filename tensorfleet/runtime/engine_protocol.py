@@ -39,6 +39,7 @@ class Engine(Protocol[ProgramT]):
         feeds: Sequence[Any],
         timeout_ms: int = 0,
         collector: Collector | None = None,
+        *,
         pool: int = 0,
     ) -> list[Any]:
         """Runs a step and returns the fetched values. Without a timeout, the session's holds."""
