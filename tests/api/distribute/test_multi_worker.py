@@ -204,10 +204,10 @@ def test_parameter_servers_have_no_place_in_it(monkeypatch):
 
 
 @pytest.mark.parametrize("dies", [0, 1])
-def test_a_worker_that_is_killed_is_an_error_for_the_other(dies):
+def test_a_worker_that_is_killed_is_an_error_for_the_other(dies, tmp_path):
     spec = free_addresses(worker=2)
     with Tasks() as tasks:
-        started = [tasks.start(PROGRAM, dies, task=(spec, "worker", i)) for i in range(2)]
+        started = [tasks.start(PROGRAM, dies, tmp_path, task=(spec, "worker", i)) for i in range(2)]
         assert "told" in output(started[1 - dies])
 
 

@@ -4,11 +4,16 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import tensorfleet as tf
+from tests.support.waiting import until
 
 
-def main(dies):
+def main(dies, folder):
+    added = Path(
+        folder, "added"
+    )  # by the other: killed before that, its first run would be the one that fails
     told = json.loads(os.environ["TF_CONFIG"])
     index = told["task"]["index"]
     server = tf.train.Server(told["cluster"], "worker", index)
@@ -18,7 +23,9 @@ def main(dies):
     with tf.Session(server.target) as sess:
         assert sess.run(total) == 2.0
         if index == int(dies):
+            until(added.exists, "the other's first run")
             os.kill(os.getpid(), signal.SIGKILL)
+        added.touch()
         try:
             sess.run(total)
         except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
