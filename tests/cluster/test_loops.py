@@ -362,9 +362,9 @@ def test_what_comes_from_outside_is_sent_once(pair, cluster, monkeypatch, wire_t
     sent = []
     send = wire.Channel.send
 
-    def counted(self, kind, fields=b"", values=()):
+    def counted(self, kind, fields=b"", values=(), along=()):
         sent.append(sum(np.size(v) >= 10_000 for v in values))
-        return send(self, kind, fields, values)
+        return send(self, kind, fields, values, along)
 
     with tf.Session(cluster.target("worker", 0)) as session:
         session.run(tf.global_variables_initializer())

@@ -101,7 +101,7 @@ def test_in_every_order_of_events_it_ends_after_as_long_as_nobody_was_there():
 PS = """
     import json, sys
     import tensorfleet as tf
-    from tensorfleet.cluster import orphan
+    from tensorfleet.cluster.membership import orphan
 
     orphan.NOTICE_SECONDS = float(sys.argv[3])
     server = tf.train.Server(json.loads(sys.argv[1]), "ps", int(sys.argv[2]))
