@@ -24,6 +24,7 @@ from tensorfleet.cluster.membership import orphan
 from tensorfleet.cluster.membership import shutdown as farewell
 from tensorfleet.cluster.membership.server_def import server_def_of
 from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.messages import AGAIN, NOTHING, OK, RETURN, RUN, TRACED, Run
 from tensorfleet.cluster.transport import binding, connection, peers, tls, wire
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.tensor_bytes import describe
@@ -285,11 +286,11 @@ class Server:
     def _answer(self, channel: wire.Channel, client: str) -> bool:
         """Does what one message asks for and replies."""
         frame = channel.receive()
-        if frame.kind == messages.RETURN:
+        if frame.kind == RETURN:
             self._give_back(channel)
         channel.handed = None
         try:
-            if frame.kind == messages.RUN:
+            if frame.kind == RUN:
                 if channel.is_closed():
                     return False  # whoever asked has given up: while this process was stopped, say
                 self._run(channel, frame)
@@ -310,10 +311,11 @@ class Server:
 
     def _run(self, channel: wire.Channel, frame: wire.Frame) -> None:
         """Runs a stage and answers with its results."""
-        asked = messages.Run.decode(frame.fields)
-        collector = Collector() if asked.how & messages.TRACED else None
+        asked = Run.decode(frame.fields)
+        how = asked.how
+        collector = Collector() if how & TRACED else None
         asker = Asker(channel)
-        run = self.worker.run_again if asked.how & messages.AGAIN else self.worker.run
+        run = self.worker.run_again if how & AGAIN else self.worker.run
         results = run(
             asked.session,
             asked.step,
@@ -327,8 +329,8 @@ class Server:
         if not asker.is_answered():
             channel.handed = asker
             # Most steps are not traced, and need no struct to say so.
-            ran = messages.NOTHING if collector is None else messages.Ran(collector.events).encode()
-            channel.send(messages.OK, ran, results)
+            ran = NOTHING if collector is None else messages.Ran(collector.events).encode()
+            channel.send(OK, ran, results)
         if asker.lost is not None:
             raise asker.lost
         channel.after = asked.stage

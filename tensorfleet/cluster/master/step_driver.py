@@ -18,6 +18,7 @@ from tensorfleet.base.platform.exit_threads import beside
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.master.shared_memory_reads import Posted
 from tensorfleet.cluster.master.slow_steps import awaited
+from tensorfleet.cluster.messages import FAILED, RUN
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, failure
 from tensorfleet.cluster.transport.wire_dtype import full, thin
@@ -247,7 +248,7 @@ class Run:
                 given = [value for n, value in enumerate(given) if n not in there]
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
-            channel.say(asked, given)
+            channel.send(RUN, asked.encode(), given)
             channel.after = work.number
         except TimeoutError:
             late = self._late()
@@ -371,7 +372,7 @@ class Run:
             raise
         del self._asked[fd]
         at.release(channel)
-        if frame.kind == messages.FAILED:
+        if frame.kind == FAILED:
             raise self._told(failure(frame))
         if frame.fields and self.collector is not None:
             self.collector.add(frame.read(messages.Ran).events or ())
