@@ -9,10 +9,14 @@ import os
 import threading
 import time
 
-_PATIENCE = 5.0  # seconds
-_START_PATIENCE = 60.0  # XLA takes seconds to start where many processes do, and is ended by nothing else
-_MOMENT = 0.03  # in which a thread that has come out lets go of what XLA made, or one that has begun gets in
-_ENDS_WITHIN = 600.0
+_GRACE_SECONDS = 5.0
+_START_GRACE_SECONDS = (
+    60.0  # XLA takes seconds to start where many processes do, and is ended by nothing else
+)
+_MOMENT_SECONDS = (
+    0.03  # in which a thread that has come out lets go of what XLA made, or one that has begun gets in
+)
+_ENDS_WITHIN_SECONDS = 600.0
 _inside: list[int] = []  # the threads, each as often as it has come in
 _seen: set[int] = set()  # all that ever were
 _starting: list[int] = []  # the thread that starts XLA
@@ -52,7 +56,7 @@ starting_xla = _Starting()
 def stay_outside() -> None:
     """Where a thread that holds nothing begins something: it goes no further when the process is about to end."""
     if _last and threading.get_ident() not in _last:
-        threading.Event().wait(_ENDS_WITHIN)
+        threading.Event().wait(_ENDS_WITHIN_SECONDS)
 
 
 def wait_for_others() -> None:
@@ -60,14 +64,18 @@ def wait_for_others() -> None:
     own = threading.get_ident()
     _last.append(own)
     began = time.monotonic()
-    limit = began + _PATIENCE
+    limit = began + _GRACE_SECONDS
     while True:
-        while any(thread != own for thread in _inside) and time.monotonic() < limit:
+        while any(thread != own for thread in _inside):
+            # One look at the clock for both: on a busy machine a long time passes between two.
+            now = time.monotonic()
             if _starting and _starting != [own]:
-                limit = min(time.monotonic() + _PATIENCE, began + _START_PATIENCE)
+                limit = min(now + _GRACE_SECONDS, began + _START_GRACE_SECONDS)
+            if now >= limit:
+                break
             time.sleep(0.001)
         if any(thread.ident in _seen and thread.ident != own for thread in threading.enumerate()):
-            time.sleep(_MOMENT)
+            time.sleep(_MOMENT_SECONDS)
         if all(thread == own for thread in _inside) or time.monotonic() > limit:
             return
 

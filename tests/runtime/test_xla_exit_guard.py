@@ -96,7 +96,7 @@ def nobody_inside(monkeypatch):
 
 
 def test_the_end_waits_longer_for_the_start_of_xla_than_for_a_call_of_it(nobody_inside, monkeypatch):
-    monkeypatch.setattr(leaving, "_PATIENCE", 0.1)
+    monkeypatch.setattr(leaving, "_GRACE_SECONDS", 0.1)
     inside, out = threading.Event(), threading.Event()
 
     def start():
