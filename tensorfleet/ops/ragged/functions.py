@@ -24,6 +24,8 @@ from tensorfleet.ops.array.stack import stack
 from tensorfleet.ops.common import tensor_list, vector_of
 from tensorfleet.ops.math.sorting import argsort
 from tensorfleet.ops.nn.shapes import of_rank_at_least, same_dimension
+from tensorfleet.ops.ragged import joining
+from tensorfleet.ops.ragged import rows as rows_of
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor, segment_ids_to_row_splits
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.ops.samples import case
@@ -186,6 +188,14 @@ def _same_splits(rows: list[RaggedTensor]) -> list:
     ]
 
 
+def _stacked(parts: list[Any]) -> Any:
+    return joining.stack(parts) if isinstance(parts[0], RaggedTensor) else stack(parts)
+
+
+def _gathered(data: Any, order: Any) -> Any:
+    return rows_of.gather(data, order) if isinstance(data, RaggedTensor) else gather(data, order)
+
+
 @export("ragged.stack_dynamic_partitions")
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
@@ -202,14 +212,14 @@ def stack_dynamic_partitions(
         rows.shape.assert_is_compatible_with(data.shape[:rank])
         if rank == 0:
             row = apply("ExpandDims", rows, 0)
-            return RaggedTensor._of(stack([data]), segment_ids_to_row_splits(row, total))
+            return RaggedTensor._of(_stacked([data]), segment_ids_to_row_splits(row, total))
         if rank > 1:
             return _stacked_below(data, rows, total)
         order = argsort(rows, stable=True)
         ordered = apply("GatherV2", rows, order, 0)
         text = "partitions must be less than num_partitions"
         with control_dependencies([assert_less(ordered[-1:], total, message=text)]):
-            return RaggedTensor._of(gather(data, order), segment_ids_to_row_splits(ordered, total))
+            return RaggedTensor._of(_gathered(data, order), segment_ids_to_row_splits(ordered, total))
 
 
 def _stacked_below(data: Any, rows: Any, total: Any) -> RaggedTensor:
