@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensorfleet.base.naming import export, publish
+from tensorfleet.base import packages
+from tensorfleet.base.naming import export, publish, publish_finder
 from tensorfleet_legacy.internals.util.tf_decorator import TFDecorator, unwrap
 
 _PLACE = "python.util.tf_inspect"
@@ -29,9 +30,10 @@ class ArgSpec(NamedTuple):
 
 publish(ArgSpec, f"{_PLACE}.ArgSpec")
 publish(inspect.FullArgSpec, f"{_PLACE}.FullArgSpec")
-for _name in inspect.__all__:
-    if _name not in (*_BEHIND.split(), "FullArgSpec", "getfullargspec", "getcallargs", "getdoc", "signature"):
-        publish(getattr(inspect, _name), f"{_PLACE}.{_name}")
+# All else is Python's own, which has other names in each version.
+publish_finder(
+    _PLACE, lambda name: getattr(inspect, name) if name in inspect.__all__ else None, lambda: inspect.__all__
+)
 
 
 def _through(function: Callable) -> Callable:
@@ -54,7 +56,7 @@ def _told(decorators: list[TFDecorator]) -> Any:
 def _full(target: Any) -> inspect.FullArgSpec:
     if isinstance(target, type) or not (inspect.isroutine(target) or isinstance(target, functools.partial)):
         target = target.__init__ if isinstance(target, type) else type(target).__call__  # type: ignore[misc]
-    if str(getattr(target, "__module__", "")).partition(".")[0] != "tensorfleet":
+    if str(getattr(target, "__module__", "")).partition(".")[0] not in packages.NAMES:
         return inspect.getfullargspec(target)
     behind = inspect.unwrap(target, stop=lambda f: hasattr(f, "__signature__"))
     return inspect.getfullargspec(behind)._replace(annotations={})  # TensorFlow's functions have none
