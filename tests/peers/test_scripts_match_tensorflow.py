@@ -36,6 +36,9 @@ def said(launch, pattern):
     return sorted(m[0] for line in launch.stdout.splitlines() if (m := re.search(pattern, line)))
 
 
+@pytest.mark.flaky(
+    reruns=2, reason="failed once on a loaded machine, with TensorFlow and TensorFleet processes on two cores"
+)
 @pytest.mark.parametrize(
     ("name", "ps", "workers", "arguments", "pattern"),
     [

@@ -48,6 +48,10 @@ def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-40")
 
 
+@pytest.mark.flaky(
+    reruns=2,
+    reason="failed once in 60 runs on a loaded machine: the processes share two cores with other tests",
+)
 @pytest.mark.parametrize(
     ("style", "slow", "workers"),
     [

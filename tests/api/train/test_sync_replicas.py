@@ -156,6 +156,10 @@ def test_more_gradients_than_replicas(cluster):
         assert first.run(a.step, a.feeds([0.0, 0.0], [])) == 1
 
 
+@pytest.mark.flaky(
+    reruns=2,
+    reason="a replica that is not scheduled for seconds counts as lost: 12 of 300 runs on a loaded machine",
+)
 def test_replicas_end_together_however_far_they_are(cluster):
     a, b = (Replica(cluster, i, 2) for i in range(2))
     ends = []
