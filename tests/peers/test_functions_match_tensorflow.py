@@ -1,6 +1,9 @@
 """`tf.function` and AutoGraph in a graph: TensorFlow's values."""
 
+import sys
+
 import numpy as np
+import pytest
 
 from tests.peers.programs import agree, walk
 
@@ -101,4 +104,6 @@ PROGRAMS = {f.__name__: f for f in (branches, loops, variables, gradients, tapes
 
 @walk(PROGRAMS)
 def test_values(tensorflow, program):
+    if sys.version_info >= (3, 13) and program in (branches, early_returns, gradients, loops):
+        pytest.skip("TensorFlow 2.21's AutoGraph does not convert functions on Python 3.13")
     agree(tensorflow, program)
