@@ -16,7 +16,7 @@ from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base import dtypes, logging, nest
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import positive_number, whole_number
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_any, constant
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
@@ -326,7 +326,7 @@ class _Wait(SessionRunHook):
         """Adds the operation that tells how far this worker is."""
         self._mine = 0
         self._value = apply("Placeholder", dtype=dtypes.int64, shape=[])
-        self._tell = apply(
+        self._tell = apply_any(
             "ScatterUpdate", self._steps._ref(), [self._me], apply("ExpandDims", self._value, 0)
         )
 

@@ -16,33 +16,41 @@ from tensorfleet.graph.attributes import clean_attr, complete_attrs
 from tensorfleet.graph.checking import LARGEST_CONSTANT, MOST_OUTPUTS
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.operation import Operation, Tensor, arg_count
 from tensorfleet.graph.registry import Arg, Attr, OpSpec
 from tensorfleet.graph.scopes import get_default_graph, graph_of
 from tensorfleet.graph.tensor_proto import stored_bytes
 
 
-def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
-    """Adds an operation to the default graph and returns what it gives.
+def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+    """Adds an operation that has one output to the default graph and returns that output.
 
-    One output comes back as a Tensor, several as a list, a list output as a list, none as the Operation.
     Type and number attributes are inferred from the inputs; the rest come by keyword or by default.
     """
+    (output,) = apply_op(op_type, *inputs, name=name, **attrs)._outputs
+    return output
+
+
+def apply_list(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> list[Tensor]:
+    """Like `apply`, for an op with several outputs, or whose one output is a list: returns the tensors."""
+    return list(apply_op(op_type, *inputs, name=name, **attrs)._outputs)
+
+
+def apply_any(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Like `apply`, for an op whose outputs are known only by its name.
+
+    One output comes back as a Tensor, several as a list, a list output as a list, none as the Operation.
+    """
     op = apply_op(op_type, *inputs, name=name, **attrs)
-    outputs = op._outputs
-    if len(op.spec.outputs) == 1:
-        arg = op.spec.outputs[0]
-        return outputs[0] if not (arg.number_attr or arg.type_list_attr) else list(outputs)
-    if not op.spec.outputs:
+    declared = op.spec.outputs
+    if not declared:
         return op
-    return _grouped_outputs(op)
+    return _grouped_outputs(op) if len(declared) > 1 else _grouped_outputs(op)[0]
 
 
-def _grouped_outputs(op: Operation) -> list:
+def _grouped_outputs(op: Operation) -> list[Any]:
     """One entry per declared output: a tensor, or a list of tensors."""
-    from tensorfleet.graph.operation import arg_count
-
-    found: list = []
+    found: list[Any] = []
     start = 0
     for arg in op.spec.outputs:
         if arg.number_attr or arg.type_list_attr:
@@ -56,7 +64,7 @@ def _grouped_outputs(op: Operation) -> list:
 
 
 def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
-    """Like `apply`, returning the Operation."""
+    """Like `apply`, for any op: returns the Operation."""
     spec = registry.get(op_type)
     if len(inputs) != len(spec.inputs):
         raise TypeError(f"{op_type} takes {len(spec.inputs)} inputs, got {len(inputs)}.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import source
 from tensorfleet.graph.gradients import gradients
@@ -39,7 +39,9 @@ def custom_gradient(f: Any) -> Any:
                 "'variables' keyword argument."
             )
         flat = nest.flatten(result)
-        outputs = apply("IdentityN", [*[to_tensor(r) for r in flat], *inputs, *map(to_tensor, variables)])
+        outputs = apply_list(
+            "IdentityN", [*[to_tensor(r) for r in flat], *inputs, *map(to_tensor, variables)]
+        )
         count = len(flat)
 
         def gradient(op: Operation, *grads: Any) -> list:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradient_sources import inside
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -364,7 +364,7 @@ def vjp(op: Operation, *grads: Any) -> list:
     pairs = zip(grads, op._outputs, strict=True)
     given = [apply("ZerosLike", t) if g is None else g for g, t in pairs if _moves(t)]
     kinds = [t.dtype.base_dtype for t in op._inputs if _moves(t)]
-    found = iter(apply("FleetVjp", list(op._inputs), given, Tout=kinds, forward=op.name))
+    found = iter(apply_list("FleetVjp", list(op._inputs), given, Tout=kinds, forward=op.name))
     return [next(found) if _moves(t) else None for t in op._inputs]
 
 
@@ -376,7 +376,7 @@ def _gated(results: list) -> list:
     """The gradients of one op, none available before all are."""
     with name_scope("tuple"):
         with control_dependencies([r for r in results if r is not None]):
-            gate = apply("NoOp", name="group_deps")
+            gate = apply_op("NoOp", name="group_deps")
         with control_dependencies([gate]):
             return [_passed(r) for r in results]
 

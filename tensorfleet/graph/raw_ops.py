@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorfleet.base.naming import publish_finder
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.registry import REQUIRED, OpSpec
 
 # Where the functions of TensorFlow call an argument otherwise than the op does.
@@ -66,7 +66,7 @@ def _function(op_type: str, kind: Any) -> Callable:
             )
         given = {own.get(n, n): value for n, value in signature.bind(*args, **kwargs).arguments.items()}
         values = [given.pop(name) for name in inputs]
-        return named(spec, apply(op_type, *values, name=given.pop("name", None), **given))
+        return named(spec, apply_any(op_type, *values, name=given.pop("name", None), **given))
 
     call.__name__ = call.__qualname__ = op_type
     call.__doc__ = f"Adds the op {op_type} to the graph."

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -135,7 +135,7 @@ def unbroadcast(x: Tensor, y: Tensor, gx: Any, gy: Any) -> tuple[Any, Any]:
     if (gx is None or x_axes is not None) and (gy is None or y_axes is not None):
         return _summed(gx, x, x_axes), _summed(gy, y, y_axes)
     sx, sy = apply("Shape", x), apply("Shape", y)
-    rx, ry = apply("BroadcastGradientArgs", sx, sy)
+    rx, ry = apply_list("BroadcastGradientArgs", sx, sy)
     if gx is not None:
         gx = _summed(gx, x, x_axes) if x_axes is not None else apply("Reshape", apply("Sum", gx, rx), sx)
     if gy is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.base import arguments
 from tensorfleet.base.naming import publish
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.raw_ops import named
 from tensorfleet.ops.elementwise import on_values
 
@@ -31,28 +31,28 @@ def function(op_type: str, inputs: str, names: str, does: str, *, sparse: bool =
 
 def _of_one(op_type: str) -> Callable[..., Any]:
     def function(x: Any, name: str | None = None) -> Any:
-        return apply(op_type, x, name=name)
+        return apply_any(op_type, x, name=name)
 
     return function
 
 
 def _of_two(op_type: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
-        return apply(op_type, x, y, name=name)
+        return apply_any(op_type, x, y, name=name)
 
     return function
 
 
 def _of_three(op_type: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
-        return apply(op_type, x, y, z, name=name)
+        return apply_any(op_type, x, y, z, name=name)
 
     return function
 
 
 def _on_sparse(op_type: str) -> Callable[..., Any]:
     def function(x: Any, name: str | None = None) -> Any:
-        return on_values(x, function) or apply(op_type, x, name=name)
+        return on_values(x, function) or apply_any(op_type, x, name=name)
 
     return function
 
@@ -69,7 +69,7 @@ def op_function(op_type: str, signature: str, names: str, does: str, **defaults:
     inputs = [arg.name for arg in spec.inputs]
 
     def body(given: dict[str, Any]) -> Any:
-        return named(spec, apply(op_type, *[given.pop(name) for name in inputs], **given))
+        return named(spec, apply_any(op_type, *[given.pop(name) for name in inputs], **given))
 
     published = names.split()
     name = published[0].rpartition(".")[2]

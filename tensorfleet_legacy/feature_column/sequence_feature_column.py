@@ -13,7 +13,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array.shape import shape as shape_of
@@ -148,7 +148,7 @@ def sequence_input_layer(
                 tensor, length = column.sequence(batch, collections, trainable)
                 lengths.append(length)
                 size = column.variable_shape.num_elements()
-                outer = [*apply("Unpack", shape_of(tensor)[:2], num=2), np.int32(size)]
+                outer = [*apply_list("Unpack", shape_of(tensor)[:2], num=2), np.int32(size)]
                 parts.append(apply("Reshape", tensor, apply("Pack", outer)))
         return find("concat")(parts, -1), _equal(lengths)
 

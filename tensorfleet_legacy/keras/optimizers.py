@@ -8,7 +8,7 @@ from tensorfleet.api.train.optimizer import Optimizer as TrainOptimizer
 from tensorfleet.api.variables.initializers import Constant
 from tensorfleet.base.arguments import signature_of, taking
 from tensorfleet.base.naming import find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.keras.optimizer_v2.optimizer_v2 import Optimizer, TFOptimizer
@@ -28,20 +28,20 @@ class SGD(Ruled):
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
         n = self._for(var)
         if not self._momentum:
-            return apply("ResourceApplyGradientDescent", var.handle, n["lr"], grad)
+            return apply_op("ResourceApplyGradientDescent", var.handle, n["lr"], grad)
         state = self._handles(var, "momentum")
-        return apply(
+        return apply_op(
             "ResourceApplyKerasMomentum", *state, n["lr"], grad, n["momentum"], use_nesterov=self.nesterov
         )
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         if self._momentum:
             return super()._resource_apply_sparse_duplicate_indices(grad, var, indices)
-        return apply("ResourceScatterAdd", var.handle, indices, -grad * self._for(var)["lr"])
+        return apply_any("ResourceScatterAdd", var.handle, indices, -grad * self._for(var)["lr"])
 
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         n, state = self._for(var), self._handles(var, "momentum")
-        return apply(
+        return apply_op(
             "ResourceSparseApplyKerasMomentum",
             *state,
             n["lr"],
@@ -76,8 +76,8 @@ class Adam(Ruled):
         n = self._for(var)
         rates = [n["power_1"], n["power_2"], n["lr"], n["beta_1"], n["beta_2"], self._small(var), grad]
         if self.amsgrad:
-            return apply("ResourceApplyAdamWithAmsgrad", *self._handles(var, "m", "v", "vhat"), *rates)
-        return apply("ResourceApplyAdam", *self._handles(var, "m", "v"), *rates)
+            return apply_op("ResourceApplyAdamWithAmsgrad", *self._handles(var, "m", "v", "vhat"), *rates)
+        return apply_op("ResourceApplyAdam", *self._handles(var, "m", "v"), *rates)
 
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         n = self._for(var)
@@ -107,7 +107,7 @@ class Adamax(Ruled):
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
         n = self._for(var)
         rates = [n["power_1"], n["lr"], n["beta_1"], n["beta_2"], self._small(var), grad]
-        return apply("ResourceApplyAdaMax", *self._handles(var, "m", "v"), *rates)
+        return apply_op("ResourceApplyAdaMax", *self._handles(var, "m", "v"), *rates)
 
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         n, (m, v) = self._for(var), (self.get_slot(var, s) for s in ("m", "v"))
@@ -116,9 +116,9 @@ class Adamax(Ruled):
         v_rows = find("maximum")(gather(v, indices) * n["beta_2"], find("abs")(grad))
         step = -n["lr"] / (1 - n["power_1"]) * (m_rows / (v_rows + self._small(var)))
         return find("group")(
-            apply("ResourceScatterUpdate", m.handle, indices, m_rows),
-            apply("ResourceScatterUpdate", v.handle, indices, v_rows),
-            apply("ResourceScatterAdd", var.handle, indices, step),
+            apply_any("ResourceScatterUpdate", m.handle, indices, m_rows),
+            apply_any("ResourceScatterUpdate", v.handle, indices, v_rows),
+            apply_any("ResourceScatterAdd", var.handle, indices, step),
         )
 
 
@@ -183,7 +183,7 @@ class Nadam(Ruled):
         v_t = self._decay_rows(v, n["beta_2"], grad * grad * (1 - n["beta_2"]), indices)
         gather = find("gather")
         moved = self._moved(n, grad, gather(m_t, indices), gather(v_t, indices), self._small(var))
-        return find("group")(apply("ResourceScatterAdd", var.handle, indices, -moved), self._advance)
+        return find("group")(apply_any("ResourceScatterAdd", var.handle, indices, -moved), self._advance)
 
 
 class RMSprop(Ruled):
@@ -205,7 +205,7 @@ class RMSprop(Ruled):
         if self._momentum:
             slots = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
             kind = "ResourceApplyCenteredRMSProp" if self.centered else "ResourceApplyRMSProp"
-            return apply(kind, *self._handles(var, *slots), n["lr"], n["rho"], n["momentum"], small, grad)
+            return apply_any(kind, *self._handles(var, *slots), n["lr"], n["rho"], n["momentum"], small, grad)
         rms, rho = self.get_slot(var, "rms"), n["rho"]
         rms_t = rho * rms + (1 - rho) * find("square")(grad)
         writes = [rms.assign(rms_t, read_value=False)]
@@ -224,7 +224,7 @@ class RMSprop(Ruled):
             slots = ("mg", "rms", "momentum") if self.centered else ("rms", "momentum")
             kind = f"ResourceSparseApply{'Centered' if self.centered else ''}RMSProp"
             rates = [n["lr"], n["rho"], n["momentum"], small, grad, indices]
-            return apply(kind, *self._handles(var, *slots), *rates)
+            return apply_any(kind, *self._handles(var, *slots), *rates)
         rho, gather = n["rho"], find("gather")
         rms_t = self._decay_rows(self.get_slot(var, "rms"), rho, grad * grad * (1 - rho), indices)
         spread = gather(rms_t, indices)
@@ -232,7 +232,7 @@ class RMSprop(Ruled):
             mean_t = self._decay_rows(self.get_slot(var, "mg"), rho, grad * (1 - rho), indices)
             spread = spread - find("square")(gather(mean_t, indices))
         step = -n["lr"] * grad / (find("sqrt")(spread) + small)
-        return apply("ResourceScatterAdd", var.handle, indices, step)
+        return apply_any("ResourceScatterAdd", var.handle, indices, step)
 
 
 class Adagrad(Ruled):
@@ -257,11 +257,11 @@ class Adagrad(Ruled):
 
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
         handles = self._handles(var, "accumulator")
-        return apply("ResourceApplyAdagradV2", *handles, self._for(var)["lr"], self._small(var), grad)
+        return apply_op("ResourceApplyAdagradV2", *handles, self._for(var)["lr"], self._small(var), grad)
 
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         inputs = [*self._handles(var, "accumulator"), self._for(var)["lr"], self._small(var), grad, indices]
-        return apply("ResourceSparseApplyAdagradV2", *inputs)
+        return apply_op("ResourceSparseApplyAdagradV2", *inputs)
 
 
 class Adadelta(Ruled):
@@ -276,10 +276,10 @@ class Adadelta(Ruled):
         return [*handles, n["lr"], n["rho"], self._small(var), *rest]
 
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return apply("ResourceApplyAdadelta", *self._inputs(var, grad))
+        return apply_op("ResourceApplyAdadelta", *self._inputs(var, grad))
 
     def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        return apply("ResourceSparseApplyAdadelta", *self._inputs(var, grad, indices))
+        return apply_op("ResourceSparseApplyAdadelta", *self._inputs(var, grad, indices))
 
 
 class Ftrl(Ruled):
@@ -337,7 +337,7 @@ class Ftrl(Ruled):
         if shrinkage > 0.0:
             kind += "V2"
             inputs.append(find("constant")(shrinkage, var.dtype.base_dtype))
-        return apply(kind, *inputs, n["learning_rate_power"])
+        return apply_any(kind, *inputs, n["learning_rate_power"])
 
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
         return self._apply("ResourceApplyFtrl", var, grad)

@@ -10,7 +10,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.array.checks import assert_near, assert_positive
 from tensorfleet.ops.array.transpose import matrix_transpose
@@ -78,10 +78,10 @@ class _Circulant(LinearOperator):
     # -- transforms --
 
     def _fft(self, x: Tensor) -> Tensor:
-        return apply(("FFT", "FFT2D", "FFT3D")[self._depth - 1], x)
+        return apply_any(("FFT", "FFT2D", "FFT3D")[self._depth - 1], x)
 
     def _ifft(self, x: Tensor) -> Tensor:
-        return apply(("IFFT", "IFFT2D", "IFFT3D")[self._depth - 1], x)
+        return apply_any(("IFFT", "IFFT2D", "IFFT3D")[self._depth - 1], x)
 
     def _complex_spectrum(self) -> Tensor:
         return _as_complex(self._spectrum)

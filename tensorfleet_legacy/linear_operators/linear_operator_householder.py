@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -231,9 +231,9 @@ class LinearOperatorToeplitz(LinearOperator):
         kind = {"complex128": "complex128", "float64": "complex128"}.get(self.dtype.name, "complex64")
         rows = tools.as_type(matrix_transpose(x), kind)
         padded = apply("ConcatV2", [rows, apply("ZerosLike", rows)], -1)
-        spectrum = apply("ExpandDims", apply("FFT", tools.as_type(ring, kind)), -2)
+        spectrum = apply("ExpandDims", apply_any("FFT", tools.as_type(ring, kind)), -2)
         size = tools.shape_of(rows)[-1]
-        found = apply("IFFT", apply("FFT", padded) * spectrum)[..., :size]
+        found = apply_any("IFFT", apply_any("FFT", padded) * spectrum)[..., :size]
         return matrix_transpose(tools.as_type(found, self.dtype))
 
     def _to_dense(self) -> Tensor:

@@ -124,9 +124,9 @@ def test_many_variables_take_several_blocks(pair, tmp_path):
     with pair[0].Graph().as_default(), pair[0].Session() as session:
         op = pair[0].raw_ops.SaveV2 if hasattr(pair[0], "raw_ops") else None
         if op is None:
-            from tensorfleet.graph.apply import apply
+            from tensorfleet.graph.apply import apply_op
 
-            made = apply("SaveV2", str(tmp_path / "m"), names, [""] * 3000, [pair[0].constant(1.0)] * 3000)
+            made = apply_op("SaveV2", str(tmp_path / "m"), names, [""] * 3000, [pair[0].constant(1.0)] * 3000)
         else:
             made = op(
                 prefix=str(tmp_path / "m"),

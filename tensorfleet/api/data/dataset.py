@@ -18,7 +18,7 @@ from tensorfleet.api.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -54,7 +54,7 @@ class Dataset(OldForms, Described):
             attrs["output_shapes"] = [leaf.flat_shape for leaf in leaves]
             if op_type not in _TYPED_BY_INPUTS:
                 attrs["output_types"] = [leaf.flat_dtype for leaf in leaves]
-        self._variant_tensor = apply(op_type, *inputs, **attrs)
+        self._variant_tensor = apply_any(op_type, *inputs, **attrs)
         self._structure = structure
         self._sources = tuple(sources)
 
@@ -350,7 +350,7 @@ class Dataset(OldForms, Described):
         """What is left after `state = reduce_func(state, element)` for every element, as tensors."""
         state = structures.converted(initial_state, "initial_state")
         function, structure = _stateful(reduce_func, state, self._structure, "reduce", with_output=False)
-        outputs = apply(
+        outputs = apply_list(
             "ReduceDataset",
             self._variant_tensor,
             structures.carried(state),

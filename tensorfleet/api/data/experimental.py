@@ -22,7 +22,7 @@ from tensorfleet.api.data.structure import Leaf, flatten, map_leaves, pack_like
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.input.parsing import parse_example
@@ -233,7 +233,7 @@ def bucket_by_sequence_length(
         shapes = padded_shapes if padded_shapes is not None else structures.shapes_of(group._structure)
         if pad_to_bucket_boundary:
             text = "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
-            check = apply("Assert", apply("Less", key, np.int64(len(edges))), [text])
+            check = apply_op("Assert", apply("Less", key, np.int64(len(edges))), [text])
             with check.graph.control_dependencies([check]):
                 limits = constant(np.array([*(edges - 1), -1], np.int64))
                 limit = apply("GatherV2", limits, key, constant(0))
@@ -278,7 +278,7 @@ def get_single_element(dataset: Any) -> Any:
         raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
     leaves = flatten(dataset._structure)
     types, shapes = [leaf.flat_dtype for leaf in leaves], [leaf.flat_shape for leaf in leaves]
-    outputs = apply(
+    outputs = apply_list(
         "DatasetToSingleElement", dataset._variant_tensor, output_types=types, output_shapes=shapes
     )
     return pack_like(dataset._structure, [leaf.unpacked(t) for leaf, t in zip(leaves, outputs, strict=True)])
@@ -366,4 +366,4 @@ class TFRecordWriter:
                 "`dataset` must produce scalar `DT_STRING` tensors whereas it produces shape "
                 f"{dataset.output_shapes} and types {dataset.output_types}"
             )
-        return apply("DatasetToTFRecord", dataset._variant_tensor, self._filename, self._compression)
+        return apply_op("DatasetToTFRecord", dataset._variant_tensor, self._filename, self._compression)

@@ -10,7 +10,7 @@ from tensorfleet.api.data.specs import Described
 from tensorfleet.api.data.structure import flatten, pack_like
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export, publish
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, function_name
 from tensorfleet.graph.operation import Operation, Tensor
@@ -115,7 +115,7 @@ class Iterator(Described):
         self._calls += 1
         if self._calls > _MANY_CALLS:
             warnings.warn(_MANY_CALLS_MADE, stacklevel=2)
-        outputs = apply("IteratorGetNext", self._resource, name=name, **_declared(self._structure))
+        outputs = apply_list("IteratorGetNext", self._resource, name=name, **_declared(self._structure))
         leaves = zip(flatten(self._structure), outputs, strict=True)
         return pack_like(self._structure, [leaf.unpacked(t) for leaf, t in leaves])
 

@@ -14,7 +14,7 @@ from tensorfleet.api.data.structure import flatten, leaf_of, map_leaves, pack_li
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -113,23 +113,23 @@ class Optional:
         """An element that is there."""
         with name_scope("optional"):
             components = structures.converted(value, "value")
-            variant = apply("OptionalFromValue", structures.carried(components))
+            variant = apply_any("OptionalFromValue", structures.carried(components))
             return Optional._of(variant, map_leaves(leaf_of, components))
 
     @staticmethod
     def none_from_structure(value_structure: Any) -> Optional:
         """An element of this structure that is missing."""
-        return Optional._of(apply("OptionalNone"), leaves_of(value_structure))
+        return Optional._of(apply_any("OptionalNone"), leaves_of(value_structure))
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is one."""
-        return apply("OptionalHasValue", self._variant_tensor, name=name)
+        return apply_any("OptionalHasValue", self._variant_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
         """The element; a step that asks for a missing one fails."""
         leaves = flatten(self._structure)
         with name_scope(name, "OptionalGetValue", [self._variant_tensor]):
-            outputs = apply(
+            outputs = apply_any(
                 "OptionalGetValue",
                 self._variant_tensor,
                 output_types=[leaf.flat_dtype for leaf in leaves],
@@ -156,7 +156,7 @@ class Optional:
 def get_next_as_optional(iterator: Any) -> Optional:
     """The next element of an iterator; at its end one that is missing, and no error."""
     leaves = flatten(iterator._structure)
-    variant = apply(
+    variant = apply_any(
         "IteratorGetNextAsOptional",
         iterator._resource,
         output_types=[leaf.flat_dtype for leaf in leaves],

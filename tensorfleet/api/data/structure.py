@@ -12,7 +12,7 @@ from typing import Any
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -50,7 +50,7 @@ class Ragged(Kind):
     def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
         """The ragged tensor that a tensor carries."""
         attrs: dict[str, Any] = {"N": self.rank, "Tsplits": self.splits, "T": leaf.dtype}
-        splits, values = apply("FleetVariantToRagged", tensor, shape=leaf.shape, **attrs)
+        splits, values = apply_any("FleetVariantToRagged", tensor, shape=leaf.shape, **attrs)
         return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
 
     def stacked(self) -> Ragged:
@@ -96,7 +96,7 @@ class Leaf:
         if self.kind is Tensor:
             return tensor
         if self.kind is SparseTensor:
-            parts = apply("FleetVariantToSparse", tensor, Tvalues=self.dtype, shape=self.shape)
+            parts = apply_list("FleetVariantToSparse", tensor, Tvalues=self.dtype, shape=self.shape)
             made = SparseTensor(*parts)
             made._known = self.shape
             return made

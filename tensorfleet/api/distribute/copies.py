@@ -11,7 +11,7 @@ from tensorfleet.api.distribute.values import PerReplica
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.api.variables.variable import ResourceVariable, VariableAggregation
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -181,7 +181,7 @@ class SyncOnReadVariable(DistributedVariable):
         whole = to_tensor(value, self._dtype)
         count = self._distribute_strategy.num_replicas_in_sync
         kind = "FloorDiv" if self._dtype.is_integer else "RealDiv"
-        return whole if count == 1 else apply(kind, whole, to_tensor(count, self._dtype))
+        return whole if count == 1 else apply_any(kind, whole, to_tensor(count, self._dtype))
 
     def _read(self) -> Tensor:
         here = self._where()
@@ -240,5 +240,5 @@ class _Saveable(SaveableObject):
             with device(copy.device):
                 here = apply("Identity", value)
                 copy.shape.assert_is_compatible_with(here.shape)
-                done.append(apply("AssignVariableOp", copy.handle, here))
+                done.append(apply_op("AssignVariableOp", copy.handle, here))
         return done[0] if len(done) == 1 else group(*done)

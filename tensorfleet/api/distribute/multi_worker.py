@@ -14,7 +14,7 @@ from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -117,7 +117,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _together(self, kind: str, *values: Any, **attrs: Any) -> Tensor:
         graph = get_default_graph()
         with placed(self._leader), graph._attr_scope({RANK: self._rank, "_class": None}):
-            return apply(kind, *values, **self._keys(), **attrs)
+            return apply_any(kind, *values, **self._keys(), **attrs)
 
     def _differs(self, value: Any) -> bool:
         return self._workers > 1 and isinstance(value, (Tensor, IndexedSlices, Variable))
@@ -138,7 +138,9 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                 "CollectiveReduce", packed, merge_op="Add", final_op="Id", subdiv_offsets=[0]
             )
             with placed(self._devices[0]):
-                parts = [total] if len(flat) == 1 else apply("SplitV", total, sizes, 0, num_split=len(flat))
+                parts = (
+                    [total] if len(flat) == 1 else apply_list("SplitV", total, sizes, 0, num_split=len(flat))
+                )
                 for i, part in zip(numbers, parts, strict=True):
                     found[i] = apply("Reshape", part, apply("Shape", tensors[i]))
                     found[i].set_shape(tensors[i].shape)

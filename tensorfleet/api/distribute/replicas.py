@@ -12,7 +12,7 @@ from tensorfleet.api.distribute.values import regroup, select
 from tensorfleet.api.variables.getter import store_of
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base.nest import flatten, pack_sequence_as
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_stack
 from tensorfleet.graph.stacks import Stacks
@@ -87,7 +87,7 @@ class ReplicaContext:
         places = [i for i, pair in pairs if all(isinstance(t, Tensor) for t in pair)]
         if not places:
             return
-        outputs = apply("IdentityN", [*[reduced[i] for i in places], *[given[i] for i in places]])
+        outputs = apply_list("IdentityN", [*[reduced[i] for i in places], *[given[i] for i in places]])
 
         def gradient(op: Any, *grads: Any) -> list:
             known = [i for i, g in enumerate(grads[: len(places)]) if g is not None]

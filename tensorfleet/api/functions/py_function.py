@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graph import Graph
@@ -158,7 +158,7 @@ def _eager_py_func_grad(op: Operation, *grads: Any) -> list:
 
 
 def _applied(call: Callable, inputs: list, types: list[dtypes.DType], name: str | None) -> list:
-    return apply("EagerPyFunc", inputs, token=register_function(call), Tout=types, name=name)
+    return apply_list("EagerPyFunc", inputs, token=register_function(call), Tout=types, name=name)
 
 
 @export("py_function", "contrib.eager.py_func", "python.ops.script_ops.eager_py_func")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -46,7 +46,7 @@ def non_max_suppression_with_scores(
     with name_scope(name, "non_max_suppression_with_scores"):
         overlap, least = _thresholds(iou_threshold, score_threshold)
         sigma = to_tensor(soft_nms_sigma, name="soft_nms_sigma")
-        found = apply("NonMaxSuppressionV5", boxes, scores, max_output_size, overlap, least, sigma)
+        found = apply_list("NonMaxSuppressionV5", boxes, scores, max_output_size, overlap, least, sigma)
         return found[0], found[1]
 
 
@@ -64,7 +64,7 @@ def non_max_suppression_padded(
     with name_scope(name, "non_max_suppression_padded"):
         overlap, least = _thresholds(iou_threshold, score_threshold)
         given, pad = (boxes, scores, max_output_size, overlap, least), pad_to_max_output_size
-        return apply("NonMaxSuppressionV4", *given, pad_to_max_output_size=pad)
+        return apply_list("NonMaxSuppressionV4", *given, pad_to_max_output_size=pad)
 
 
 @export("image.non_max_suppression_overlaps")
@@ -101,7 +101,7 @@ def combined_non_max_suppression(
         overlap, least = _thresholds(iou_threshold, score_threshold)
         limits = (max_output_size_per_class, max_total_size, overlap, least)
         options: dict[str, Any] = dict(pad_per_class=pad_per_class, clip_boxes=clip_boxes)
-        return apply("CombinedNonMaxSuppression", boxes, scores, *limits, **options)
+        return apply_list("CombinedNonMaxSuppression", boxes, scores, *limits, **options)
 
 
 @export("image.draw_bounding_boxes")
@@ -127,7 +127,7 @@ def sample_distorted_bounding_box(
 ) -> list[Tensor]:
     """A random crop that holds enough of one of the boxes: `begin` and `size` for tf.slice, and its box."""
     with name_scope(name, "sample_distorted_bounding_box"):
-        return apply(
+        return apply_list(
             "SampleDistortedBoundingBoxV2",
             image_size,
             bounding_boxes,

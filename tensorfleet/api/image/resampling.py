@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api.image.resizing import _new_size
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import publish
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -47,7 +47,7 @@ def _resizer(method: Any, antialias: bool) -> Callable:
     if method not in _OPS:
         raise ValueError(f"Resize method is not implemented: {method}. Use one of ResizeMethod.")
     grid: dict[str, Any] = {} if method == "area" else {"half_pixel_centers": True}
-    return lambda images, size: apply(_OPS[method], images, size, **grid)
+    return lambda images, size: apply_any(_OPS[method], images, size, **grid)
 
 
 def _smoothed(images: Tensor, size: Tensor, kernel: str, antialias: bool) -> Tensor:

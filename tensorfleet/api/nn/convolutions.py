@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.api.nn.pooling import avg_pool, avg_pool1d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -288,7 +288,9 @@ def _depthwise(
 ) -> Tensor:
     def convolve(value: Tensor, _: int, pads: Any) -> Tensor:
         kind = "DepthwiseConv2dNative"
-        return apply(kind, value, w, strides=strides, padding=pads, data_format=layout or "NHWC", name=name)
+        return apply_any(
+            kind, value, w, strides=strides, padding=pads, data_format=layout or "NHWC", name=name
+        )
 
     sizes = (
         apply("Shape", w)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, name_scope
@@ -114,8 +114,8 @@ def _from_parts(
     else:
         raise ValueError(f"Unrecognized partition strategy: {strategy}. Use 'mod' or 'div'.")
     part = cast(part, "int32")
-    rows_of = apply("DynamicPartition", row, part, num_partitions=count)
-    places = apply("DynamicPartition", positions, part, num_partitions=count)
+    rows_of = apply_list("DynamicPartition", row, part, num_partitions=count)
+    places = apply_list("DynamicPartition", positions, part, num_partitions=count)
     found = []
     for table, rows in zip(tables, rows_of, strict=True):
         with colocate_with(_element(table)):

@@ -10,7 +10,7 @@ from tensorfleet.api.nn.embedding import embedding_lookup, parts_of
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -58,12 +58,12 @@ def embedding_lookup_sparse(
         segments = ids.indices[:, 0]
         if segments.dtype != dtypes.int32:
             segments = cast(segments, dtypes.int32)
-        unique, where = apply("Unique", ids.values)
+        unique, where = apply_list("Unique", ids.values)
         rows = embedding_lookup(parts, unique, partition_strategy=partition_strategy, max_norm=max_norm)
         if rows.dtype in (dtypes.float16, dtypes.bfloat16):
             rows = cast(rows, dtypes.float32)  # sums of many rows need the digits
         if weights is None:
-            return apply(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
+            return apply_any(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
         return _weighted(rows, where, segments, weights.values, combiner, scope)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -86,7 +86,7 @@ def max_pool_with_argmax(
     options = _window(2, ksize, strides, padding, data_format)
     del options["data_format"]
     kind = one_of("output_dtype", output_dtype, "Targmax", Targmax)
-    made = apply(
+    made = apply_list(
         "MaxPoolWithArgmax",
         input,
         Targmax=dtypes.int64 if kind is None else kind,
@@ -143,7 +143,7 @@ def _along_sequence(
             options[key] = spatial_list(value, 1, first, key)
             options[key].insert(height, 1)
         tall = apply("ExpandDims", to_tensor(x), height)
-        return apply("Squeeze", apply(kind, tall, name=scope, **options), squeeze_dims=[height])
+        return apply("Squeeze", apply_any(kind, tall, name=scope, **options), squeeze_dims=[height])
 
 
 _POOLS: dict[str, dict[int, Callable]] = {

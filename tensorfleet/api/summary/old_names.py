@@ -9,7 +9,7 @@ from tensorfleet.api.summary.writer import FileWriter
 from tensorfleet.base import logging
 from tensorfleet.base.naming import publish
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, name_scope
 
@@ -28,7 +28,7 @@ def _tagged(
     if "T" in registry.get(op_type).attrs:
         attrs["T"] = type_of(op_type, value)
     with name_scope(name, op_type.removesuffix("V2"), [tag, value]) as scope:
-        made = apply(op_type, tag, value, *more, name=scope, **attrs)
+        made = apply_any(op_type, tag, value, *more, name=scope, **attrs)
     made.graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 

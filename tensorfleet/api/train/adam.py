@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api.train.optimizer import Optimizer, cast
 from tensorfleet.api.variables.variable import assign, assign_sub
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -76,7 +76,7 @@ class AdamOptimizer(Optimizer):
         m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
         rates = self._hyperparameters(grad.dtype.base_dtype)
         state = [handle.handle, m.handle, v.handle]
-        return apply("ResourceApplyAdam", *state, *rates, grad, use_locking=self._use_locking)
+        return apply_op("ResourceApplyAdam", *state, *rates, grad, use_locking=self._use_locking)
 
     def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Callable) -> Any:
         """Decays the whole of both moments, adds the rows, then moves the whole variable."""
@@ -102,7 +102,7 @@ class AdamOptimizer(Optimizer):
         return self._apply_sparse_shared(grad.values, var, grad.indices, add)
 
     def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
-        with control_dependencies([apply("ResourceScatterAdd", x.handle, i, v)]):
+        with control_dependencies([apply_any("ResourceScatterAdd", x.handle, i, v)]):
             return x.value()
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:

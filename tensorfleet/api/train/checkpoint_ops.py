@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 
@@ -60,12 +60,10 @@ def load_and_remap_matrix(
     return made
 
 
-def _places(
-    new: str | None, old: str | None, first: int, count: int, old_size: int = -1
-) -> tuple[Tensor, Any]:
+def _places(new: str | None, old: str | None, first: int, count: int, old_size: int = -1) -> Sequence[Any]:
     """Where in the checkpoint each row (or column) is, -1 for nowhere, and how many are somewhere."""
     if new and old:
-        return apply(
+        return apply_list(
             "GenerateVocabRemapping",
             new,
             old,

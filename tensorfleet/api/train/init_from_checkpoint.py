@@ -11,7 +11,7 @@ from tensorfleet.api.variables.getter import store_of
 from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.scopes import device
 
 
@@ -78,7 +78,9 @@ def _start_from(variable: Any, path: str, tensor: str) -> None:
 def _initialize(variable: Variable, path: str, tensor: str, spec: str) -> None:
     kind = variable.dtype.base_dtype
     with device(variable.device), device("/cpu:0"):
-        (value,) = apply("RestoreV2", path, [tensor], [spec], dtypes=[kind], name="checkpoint_initializer")
+        (value,) = apply_list(
+            "RestoreV2", path, [tensor], [spec], dtypes=[kind], name="checkpoint_initializer"
+        )
         value.set_shape(variable.get_shape())
     made = saveables_of([variable])[0].restore([value], None)
     variable._initializer_op = getattr(made, "op", made)

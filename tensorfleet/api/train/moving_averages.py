@@ -12,7 +12,7 @@ from tensorfleet.api.variables.scope import get_variable, get_variable_scope, va
 from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
@@ -79,7 +79,7 @@ def _assign(kind: str, variable: Any, value: Any, name: str | None = None) -> An
     """`Assign<kind>`; like TensorFlow's it drops the name for a resource variable."""
     if isinstance(variable, ResourceVariable):
         return {"": variable.assign, "Add": variable.assign_add, "Sub": variable.assign_sub}[kind](value)
-    return apply(f"Assign{kind}", variable, value, name=name)
+    return apply_any(f"Assign{kind}", variable, value, name=name)
 
 
 def _helpers(unbiased: Any, zero_debias: bool) -> tuple:

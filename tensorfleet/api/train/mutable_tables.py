@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, colocate_with, name_scope
@@ -76,7 +76,7 @@ class _MutableTable(LookupInterface):
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and all values."""
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self.resource_handle]):
-            keys, values = apply(
+            keys, values = apply_list(
                 "LookupTableExportV2",
                 self.resource_handle,
                 Tkeys=self._key_dtype,

@@ -16,7 +16,7 @@ from tensorfleet.api.variables.lists import trainable_variables
 from tensorfleet.api.variables.variable import ResourceVariable, Variable, assign_add
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.graph import Graph
@@ -366,11 +366,11 @@ def _count_step(updated: Any, global_step: Any, scope: str) -> Any:
     with control_dependencies([updated]), colocate_with(global_step.op):
         if isinstance(global_step, ResourceVariable):
             one = to_tensor(1, global_step.dtype)
-            return apply("AssignAddVariableOp", global_step.handle, one, name=scope)
+            return apply_op("AssignAddVariableOp", global_step.handle, one, name=scope)
         return assign_add(global_step, 1, name=scope)
 
 
 def _deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
     """The rows with those of equal index added up, and the indices, each once."""
-    unique, positions = apply("Unique", indices)
+    unique, positions = apply_list("Unique", indices)
     return apply("UnsortedSegmentSum", values, positions, apply("Shape", unique)[0]), unique

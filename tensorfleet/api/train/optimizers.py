@@ -9,7 +9,7 @@ from tensorfleet.api.variables.initializers import Constant, Ones
 from tensorfleet.api.variables.variable import ResourceVariable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_any, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -44,7 +44,7 @@ class _OneOp(Optimizer):
 
     def _apply_op(self, kind: str, var: Any, inputs: list) -> Any:
         op_type = f"{kind}{self._op_name}"
-        made = apply(op_type, *self._state(var), *inputs, use_locking=self._use_locking, **self._attrs)
+        made = apply_any(op_type, *self._state(var), *inputs, use_locking=self._use_locking, **self._attrs)
         return made.op if isinstance(made, Tensor) else made
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
@@ -100,7 +100,7 @@ class GradientDescentOptimizer(Optimizer):
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         rate = cast(self._learning_rate_tensor, grad.dtype)
-        return apply("ResourceScatterAdd", handle.handle, indices, -grad * rate)
+        return apply_any("ResourceScatterAdd", handle.handle, indices, -grad * rate)
 
 
 @export("train.ProximalGradientDescentOptimizer")

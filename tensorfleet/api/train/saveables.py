@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base.dtypes import DType
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, device
 
@@ -92,7 +92,7 @@ class ResourceSaveable(SaveableObject):
         with device(self._variable.device):
             value = apply("Identity", value)
             self._variable.shape.assert_is_compatible_with(value.shape)
-            return apply("AssignVariableOp", self._variable.handle, value)
+            return apply_op("AssignVariableOp", self._variable.handle, value)
 
 
 def _reshaped(value: Tensor, shapes: list | None) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api.train.saveables import SaveableObject
 from tensorfleet.base import dtypes
 from tensorfleet.base.devices import DeviceSpec
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.array.basic import group, placeholder_with_default
@@ -48,13 +48,15 @@ def save_op(path: Tensor, saveables: list[SaveableObject]) -> Operation:
     """The operation that writes tensors."""
     specs = [spec for s in saveables for spec in s.specs]
     names = [spec.name for spec in specs]
-    return apply("SaveV2", path, names, [spec.slice_spec for spec in specs], [spec.tensor for spec in specs])
+    return apply_op(
+        "SaveV2", path, names, [spec.slice_spec for spec in specs], [spec.tensor for spec in specs]
+    )
 
 
 def restored(path: Tensor, saveables: list[SaveableObject]) -> list[Tensor]:
     """The tensors as they were written."""
     specs = [spec for s in saveables for spec in s.specs]
-    return apply(
+    return apply_list(
         "RestoreV2",
         path,
         [spec.name for spec in specs],
@@ -85,7 +87,7 @@ def _save_shards(path: Tensor, shards: _Shards, builder: Any) -> Tensor:
             files.append(apply("ShardedFilename", temporary, i, count))
             saved.append(_save(files[-1], saveables, builder))
     with control_dependencies([s.op for s in saved]), device(on_cpu(shards[-1][0])):
-        merged = apply("MergeV2Checkpoints", files, path)
+        merged = apply_op("MergeV2Checkpoints", files, path)
         with control_dependencies([merged]):
             return apply("Identity", path)
 

@@ -10,7 +10,7 @@ from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_any, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -124,13 +124,15 @@ class Generator:
 
     def skip(self, delta: Any) -> Operation:
         """Goes on as if so many numbers were drawn."""
-        return apply("RngSkip", self._state.handle, self._algorithm(), to_tensor(delta, dtypes.int64))
+        return apply_op("RngSkip", self._state.handle, self._algorithm(), to_tensor(delta, dtypes.int64))
 
     def _algorithm(self) -> Tensor:
         return constant(self._alg, dtypes.int64)
 
     def _draw(self, op_type: str, shape: Any, *limits: Any, **options: Any) -> Tensor:
-        return apply(op_type, self._state.handle, self._algorithm(), _shape_tensor(shape), *limits, **options)
+        return apply_any(
+            op_type, self._state.handle, self._algorithm(), _shape_tensor(shape), *limits, **options
+        )
 
     def normal(
         self,

@@ -13,7 +13,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.constructors import fill, ones, zeros
 from tensorfleet.ops.random import ops as random_ops
@@ -231,7 +231,7 @@ class Orthogonal(Initializer):
             raise ValueError("The tensor to initialize must be at least two-dimensional")
         rows, cols = math.prod(dims[:-1]), dims[-1]
         drawn = random_ops.random_normal([max(rows, cols), min(rows, cols)], dtype=kind, seed=self.seed)
-        q, r = apply("Qr", drawn, full_matrices=False)
+        q, r = apply_list("Qr", drawn, full_matrices=False)
         q = apply(
             "Mul", q, apply("Sign", apply("DiagPart", r) if rows == cols else apply("MatrixDiagPart", r))
         )

@@ -8,7 +8,7 @@ from tensorfleet.api.variables.initializers import Initializer, _float
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.random import ops as random_ops
 
@@ -29,7 +29,7 @@ class _Draws:
 
     def orthogonal(self) -> Tensor:
         """A square matrix with orthonormal rows, all such alike likely."""
-        q, r = apply("Qr", self._normal([self.size, self.size]), full_matrices=False)
+        q, r = apply_list("Qr", self._normal([self.size, self.size]), full_matrices=False)
         return apply("Mul", q, apply("Sign", apply("DiagPart", r)))
 
     def projection(self) -> Tensor:

@@ -12,7 +12,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import register_tensor_conversion_function
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.operators import install_on_variable
@@ -175,7 +175,7 @@ class PartitionedVariable:
             return list(value)
         axis = self._partition_axes()[0]
         sizes = np.asarray([v.shape.as_list()[axis] for v in self._variables], np.int32)
-        return apply("SplitV", value, sizes, axis, num_split=len(sizes))
+        return apply_list("SplitV", value, sizes, axis, num_split=len(sizes))
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True

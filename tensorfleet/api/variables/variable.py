@@ -16,7 +16,7 @@ from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope
@@ -137,12 +137,12 @@ class RefVariable(Variable):
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
-        return apply(
+        return apply_any(
             f"Scatter{kind}", self._variable, delta.indices, delta.values, use_locking=use_locking, name=name
         )
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
-        return apply(f"ScatterNd{kind}", self._variable, indices, updates, use_locking=True, name=name)
+        return apply_any(f"ScatterNd{kind}", self._variable, indices, updates, use_locking=True, name=name)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         return apply("GatherV2", self._variable, indices, 0, name=name)
@@ -173,7 +173,7 @@ class ResourceVariable(Variable):
                 self._is_initialized_op = apply("VarIsInitializedOp", self._variable)
             first = guarded(self._initial_value, scope)
             with colocate_with(self._variable.op):
-                self._initializer_op = apply("AssignVariableOp", self._variable, first, name="Assign")
+                self._initializer_op = apply_op("AssignVariableOp", self._variable, first, name="Assign")
             with name_scope("Read"):
                 self._graph_element = self._read()
             if self._caching_device is not None:
@@ -268,33 +268,37 @@ class ResourceVariable(Variable):
         with self._place():
             tensor = to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
-            return self._written(apply("AssignVariableOp", self._variable, tensor, name=name), read_value)
+            return self._written(apply_op("AssignVariableOp", self._variable, tensor, name=name), read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         with self._place():
             tensor = to_tensor(delta, self._dtype)
-            return self._written(apply("AssignAddVariableOp", self._variable, tensor, name=name), read_value)
+            return self._written(
+                apply_op("AssignAddVariableOp", self._variable, tensor, name=name), read_value
+            )
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         with self._place():
             tensor = to_tensor(delta, self._dtype)
-            return self._written(apply("AssignSubVariableOp", self._variable, tensor, name=name), read_value)
+            return self._written(
+                apply_op("AssignSubVariableOp", self._variable, tensor, name=name), read_value
+            )
 
     def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
         values = to_tensor(delta.values, self._dtype)
-        op = apply(f"ResourceScatter{kind}", self._variable, delta.indices, values, name=name)
+        op = apply_any(f"ResourceScatter{kind}", self._variable, delta.indices, values, name=name)
         return self._written(op, True)
 
     def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
         values = to_tensor(updates, self._dtype)
         return self._written(
-            apply(f"ResourceScatterNd{kind}", self._variable, indices, values, name=name), True
+            apply_any(f"ResourceScatterNd{kind}", self._variable, indices, values, name=name), True
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
@@ -182,7 +182,7 @@ def _identity_n_grad(op: Operation, *grads: Any) -> Any:
 @export("identity_n")
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """Each of the tensors under a new name, by one operation."""
-    return apply("IdentityN", list(input), name=name)
+    return apply_list("IdentityN", list(input), name=name)
 
 
 @op("NoOp", "")
@@ -193,7 +193,7 @@ def _no_op(xp: Any) -> tuple:
 @export("no_op")
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; something to hang control dependencies on."""
-    return apply("NoOp", name=name)
+    return apply_op("NoOp", name=name)
 
 
 @export("group")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape, broadcast_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.array.shape import bracketed, invalid, known_rank
@@ -55,7 +55,7 @@ def _broadcast_to(xp: Any, x: Any, target: Any) -> Any:
 @gradient("BroadcastTo")
 def _broadcast_to_grad(op: Operation, dy: Any) -> Any:
     source = shape_of(op._inputs[0], out_type=op._inputs[1].dtype)
-    _, axes = apply("BroadcastGradientArgs", op._inputs[1], source)
+    _, axes = apply_list("BroadcastGradientArgs", op._inputs[1], source)
     return apply("Reshape", apply("Sum", dy, axes, keep_dims=True), source), None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -84,7 +84,7 @@ def _pairwise(
             data = [said, f"x ({a.name}) = ", a, f"y ({b.name}) = ", b]
         if message:
             data = [message, *data]
-        holds = reduce_all(apply(kind, a, b))
+        holds = reduce_all(apply_any(kind, a, b))
         known = _static(a), _static(b)
         if known[0] is not None and known[1] is not None and not np.all(_COMPARE[kind](*known)):
             _fail_now(data)
@@ -248,7 +248,7 @@ def assert_rank_in(
 
 
 def _built(kind: str) -> Callable:
-    return lambda a, b: apply(kind, a, b)
+    return lambda a, b: apply_any(kind, a, b)
 
 
 @export("assert_type", "debugging.assert_type")
@@ -346,7 +346,7 @@ def _ordered(kind: str, x: Any) -> Tensor:
     if not is_numeric_tensor(a):
         raise TypeError(f"Expected x to be numeric, instead found: {a}")
     flat = apply("Reshape", a, [-1])
-    return reduce_all(apply(kind, flat[1:], flat[:-1]))
+    return reduce_all(apply_any(kind, flat[1:], flat[:-1]))
 
 
 @export("verify_tensor_all_finite", "debugging.assert_all_finite")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, shape_text, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -126,8 +126,8 @@ def _pieces(values: tuple[Tensor, ...], axis: Tensor, dy: Any) -> list[Tensor]:
         axis = apply("Cast", axis, DstT="int32")
     where = static_axis(axis, values[0])
     known = all(v.shape.is_fully_defined() for v in values)
-    sizes = [shape_of(v) for v in values] if known else apply("ShapeN", list(values))
-    offsets = apply("ConcatOffset", where, sizes)
+    sizes = [shape_of(v) for v in values] if known else apply_list("ShapeN", list(values))
+    offsets = apply_list("ConcatOffset", where, sizes)
     return [apply("Slice", dy, begin, size) for begin, size in zip(offsets, sizes, strict=True)]
 
 
@@ -356,7 +356,7 @@ def split(
     """Cuts a tensor along `axis`: into that many equal parts, or into parts of the sizes listed."""
     if not isinstance(num_or_size_splits, (Tensor, list, tuple, np.ndarray)):
         count = int(num_or_size_splits)
-        return apply("Split", axis, value, num_split=count, name=name)
+        return apply_list("Split", axis, value, num_split=count, name=name)
     sizes = to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         raise ValueError(
@@ -368,4 +368,4 @@ def split(
         num = dims[0] if dims is not None and len(dims) == 1 else None
         if num is None:
             raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
-    return apply("SplitV", value, sizes, axis, num_split=num, name=name)
+    return apply_list("SplitV", value, sizes, axis, num_split=num, name=name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, shape_text
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -379,19 +379,19 @@ def _banded(version: str, attrs: str) -> None:
 
     @gradient(f"MatrixDiag{version}")
     def _diag_grad(op: Operation, dy: Any) -> Any:
-        dx = apply(f"MatrixDiagPart{version}", dy, op._inputs[1], zero(op), **same(op))
+        dx = apply_any(f"MatrixDiagPart{version}", dy, op._inputs[1], zero(op), **same(op))
         return dx, None, None, None, None
 
     @gradient(f"MatrixDiagPart{version}")
     def _part_grad(op: Operation, dy: Any) -> Any:
         zeros = apply("ZerosLike", op._inputs[0])
-        return apply(f"MatrixSetDiag{version}", zeros, dy, op._inputs[1], **same(op)), None, None
+        return apply_any(f"MatrixSetDiag{version}", zeros, dy, op._inputs[1], **same(op)), None, None
 
     @gradient(f"MatrixSetDiag{version}")
     def _set_grad(op: Operation, dy: Any) -> Any:
         k = op._inputs[2]
-        dx = apply(f"MatrixSetDiag{version}", dy, apply("ZerosLike", op._inputs[1]), k, **same(op))
-        return dx, apply(f"MatrixDiagPart{version}", dy, k, zero(op), **same(op)), None
+        dx = apply_any(f"MatrixSetDiag{version}", dy, apply("ZerosLike", op._inputs[1]), k, **same(op))
+        return dx, apply_any(f"MatrixDiagPart{version}", dy, k, zero(op), **same(op)), None
 
 
 _banded("V2", "T: type")

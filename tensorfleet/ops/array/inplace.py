@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -38,11 +38,11 @@ def _applied(kind: str, x: Any, i: Any, v: Any) -> Tensor:
         count = apply(
             "Range", 0, apply("StridedSlice", apply("Shape", rows), [0], [1], [1], shrink_axis_mask=1), 1
         )
-        return apply(kind, rows, count, value)
+        return apply_any(kind, rows, count, value)
     at = cast(i, dtypes.int32)
     if at.shape.ndims == 0:
-        return apply(kind, rows, apply("ExpandDims", at, 0), apply("ExpandDims", value, 0))
-    return apply(kind, rows, at, value)
+        return apply_any(kind, rows, apply("ExpandDims", at, 0), apply("ExpandDims", value, 0))
+    return apply_any(kind, rows, at, value)
 
 
 @export("python.ops.inplace_ops.inplace_update", "python.ops.inplace_ops.alias_inplace_update")

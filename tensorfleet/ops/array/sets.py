@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -259,7 +259,7 @@ def _sets(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseTenso
     mine = [a.indices, a.values, a.dense_shape] if isinstance(a, SparseTensor) else [a]
     other = [b.indices, b.values, b.dense_shape] if isinstance(b, SparseTensor) else [b]
     kinds = ["Sparse" if len(parts) > 1 else "Dense" for parts in (mine, other)]
-    return SparseTensor(*apply(f"{kinds[0]}To{kinds[1]}SetOperation", *mine, *other, **attrs))
+    return SparseTensor(*apply_any(f"{kinds[0]}To{kinds[1]}SetOperation", *mine, *other, **attrs))
 
 
 @export("sets.intersection", "sets.set_intersection")

@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
@@ -93,7 +93,7 @@ def _shape_n(xp: Any, values: list, *, out_type: DType) -> tuple:
 @export("shape_n")
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, each as a 1-D integer tensor."""
-    return apply("ShapeN", input, out_type=out_type, name=name)
+    return apply_list("ShapeN", input, out_type=out_type, name=name)
 
 
 @op(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -444,10 +444,12 @@ def strided_slice(
         "new_axis_mask": new_axis_mask,
         "shrink_axis_mask": shrink_axis_mask,
     }
-    made = apply("StridedSlice", input_, begin, end, strides, name=name, **masks)
+    sliced = apply("StridedSlice", input_, begin, end, strides, name=name, **masks)
     parent = name or "StridedSlice"
-    made.assign = _assigner(var, begin, end, strides, masks, parent) if var is not None else _only_variables
-    return made
+    # As in TensorFlow, the slice of a variable can be assigned to.
+    assign = _assigner(var, begin, end, strides, masks, parent) if var is not None else _only_variables
+    sliced.assign = assign  # type: ignore[attr-defined]
+    return sliced
 
 
 def _only_variables(value: Any, name: str | None = None) -> NoReturn:
@@ -464,7 +466,7 @@ def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, Any
             return apply("StridedSliceAssign", ref, begin, end, strides, value, name=name, **masks)
         tensor = to_tensor(value, var.dtype.base_dtype)
         kind = "ResourceStridedSliceAssign"
-        written = apply(kind, var.handle, begin, end, strides, tensor, name=name, **masks)
+        written = apply_any(kind, var.handle, begin, end, strides, tensor, name=name, **masks)
         return var._written(written, True)
 
     return assign

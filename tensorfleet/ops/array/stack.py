@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -75,7 +75,7 @@ def _pack(xp: Any, values: list, *, axis: int) -> Any:
 
 @gradient("Pack")
 def _pack_grad(op: Operation, dy: Any) -> Any:
-    return apply("Unpack", dense_gradient(dy), num=op._attrs["N"], axis=op._attrs["axis"])
+    return apply_list("Unpack", dense_gradient(dy), num=op._attrs["N"], axis=op._attrs["axis"])
 
 
 @export("stack")
@@ -179,4 +179,4 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
             num = dims[axis]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {value.shape}")
-    return apply("Unpack", value, num=num, axis=axis, name=name)
+    return apply_list("Unpack", value, num=num, axis=axis, name=name)

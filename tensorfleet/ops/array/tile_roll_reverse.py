@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, shape_text, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -169,7 +169,7 @@ def _reverse(xp: Any, x: Any, dims: Any) -> Any:
 
 @gradient("ReverseV2", "Reverse")
 def _reverse_grad(op: Operation, dy: Any) -> Any:
-    return apply(op.type, dense_gradient(dy), op._inputs[1]), None
+    return apply_any(op.type, dense_gradient(dy), op._inputs[1]), None
 
 
 @export("reverse", "reverse_v2", "manip.reverse")

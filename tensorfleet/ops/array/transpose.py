@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -85,7 +85,7 @@ def _conjugate_transpose(xp: Any, x: Any, perm: Any) -> Any:
 
 @gradient("Transpose", "ConjugateTranspose")
 def _transpose_grad(op: Operation, dy: Any) -> Any:
-    return apply(op.type, dense_gradient(dy), apply("InvertPermutation", op._inputs[1])), None
+    return apply_any(op.type, dense_gradient(dy), apply("InvertPermutation", op._inputs[1])), None
 
 
 @export("transpose")
@@ -98,7 +98,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
             perm = np.arange(a.shape.rank - 1, -1, -1, dtype=np.int32)
         elif perm is None:
             perm = apply("Range", apply("Rank", a) - 1, -1, -1)
-        return apply(op_type, a, perm, name=scope)
+        return apply_any(op_type, a, perm, name=scope)
 
 
 @export("linalg.matrix_transpose", "linalg.transpose", "matrix_transpose")

@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import zeros_of
@@ -257,13 +257,13 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 @export("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
     """The distinct values of a 1-D tensor in the order they occur, and each element's value's number."""
-    return Unique(*apply("Unique", x, out_idx=out_idx, name=name))
+    return Unique(*apply_list("Unique", x, out_idx=out_idx, name=name))
 
 
 @export("unique_with_counts")
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
     """`tf.unique`, with how often each value occurs."""
-    return UniqueWithCounts(*apply("UniqueWithCounts", x, out_idx=out_idx, name=name))
+    return UniqueWithCounts(*apply_list("UniqueWithCounts", x, out_idx=out_idx, name=name))
 
 
 def _two_vectors(op: Operation) -> TensorShape:
@@ -312,7 +312,7 @@ class ListDiff(NamedTuple):
 @export("setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
     """The elements of `x` that are not in `y`, in order, with their positions."""
-    return ListDiff(*apply("ListDiff", x, y, out_idx=index_dtype, name=name))
+    return ListDiff(*apply_list("ListDiff", x, y, out_idx=index_dtype, name=name))
 
 
 # -- partition and stitch ----------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def _dynamic_partition_grad(op: Operation, *grads: Any) -> Any:
     data, partitions = op._inputs
     size = shape_of(partitions)
     places = apply("Reshape", apply("Range", 0, apply("Prod", size, [0]), 1), size)
-    parts = apply("DynamicPartition", places, partitions, num_partitions=op._attrs["num_partitions"])
+    parts = apply_list("DynamicPartition", places, partitions, num_partitions=op._attrs["num_partitions"])
     whole = apply("ParallelDynamicStitch", parts, [dense_gradient(g) for g in grads])
     return apply("Reshape", whole, shape_of(data)), None
 
@@ -377,7 +377,7 @@ def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Sorts the slices of `data` into `num_partitions` tensors, by the number `partitions` gives each."""
-    return apply("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)
+    return apply_list("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)
 
 
 def _stitch_shape(op: Operation) -> TensorShape:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import CompositeTensor, IndexedSlices
@@ -47,11 +47,11 @@ def merge(inputs: Any, name: str | None = None) -> Any:
     if any(isinstance(t, CompositeTensor) for t in inputs):
         with name_scope(name, "Merge"):
             parts = [nest.flatten(t, expand_composites=True) for t in inputs]
-            found = [apply("Merge", list(same)) for same in zip(*parts, strict=True)]
-            whole = nest.pack_sequence_as(inputs[0], [f[0] for f in found], expand_composites=True)
-            return Merged(whole, found[0][1])
-    found = apply("Merge", list(inputs), name=name)
-    return Merged(found[0], found[1])
+            merged = [apply_list("Merge", list(same)) for same in zip(*parts, strict=True)]
+            whole = nest.pack_sequence_as(inputs[0], [m[0] for m in merged], expand_composites=True)
+            return Merged(whole, merged[0][1])
+    value, position = apply_list("Merge", list(inputs), name=name)
+    return Merged(value, position)
 
 
 @export("python.ops.control_flow_ops.ref_select")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_any, apply_list, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph
@@ -378,7 +378,7 @@ class WhileContext(ControlFlowContext):
 
     def add_merge(self, entered: Tensor, name: str = "Merge") -> Tensor:
         """The Merge of a loop variable, whose second input comes later (`close`)."""
-        made = apply("Merge", [entered, entered], name=name)[0]
+        made = apply_list("Merge", [entered, entered], name=name)[0]
         made._shape = entered.shape
         self.merges.append(made)
         if self._pivot_for_pred is None:
@@ -421,7 +421,7 @@ def enter(
 ) -> Tensor:
     """Brings a tensor into a loop."""
     kind = "RefEnter" if data.dtype._is_ref_dtype else "Enter"
-    made = apply(
+    made = apply_any(
         kind,
         data,
         frame_name=frame,
@@ -435,7 +435,7 @@ def enter(
 def switch(data: Any, pred: Any, name: str | None = None) -> list[Tensor]:
     """`data` in two branches: [when `pred` is false, when it is true]."""
     kind = "RefSwitch" if isinstance(data, Tensor) and data.dtype._is_ref_dtype else "Switch"
-    return apply(kind, data, pred, name=name or "Switch")
+    return apply_any(kind, data, pred, name=name or "Switch")
 
 
 def copied_constant(tensor: Tensor) -> Tensor | None:

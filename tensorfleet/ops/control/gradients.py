@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
@@ -78,7 +78,7 @@ def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
     if op._get_control_flow_context() is None:
         # Without a cond around it the gradients are there whichever branch is taken.
         made = [switch(g, op._inputs[1])[i] for i, g in enumerate(made)]
-    merged = apply("Merge", made, name="cond_grad")[0]
+    merged = apply_list("Merge", made, name="cond_grad")[0]
     if op._inputs[0].dtype.name != "resource":
         merged._shape = (
             merged.shape.merge_with(op._inputs[0].shape) if merged.shape.rank else op._inputs[0].shape
@@ -102,7 +102,7 @@ def _merged_rows(op: Operation, grads: list) -> IndexedSlices:
             g = IndexedSlices(apply("Fill", none, constant(0, known.dtype)), apply("Slice", row, [0], [0]))
         values.append(g.values)
         indices.append(apply("Cast", g.indices, DstT="int64") if wide else g.indices)
-    rows, places = (apply("Merge", each, name="cond_grad")[0] for each in (values, indices))
+    rows, places = (apply_list("Merge", each, name="cond_grad")[0] for each in (values, indices))
     return IndexedSlices(rows, places, apply("VariableShape", data))
 
 
@@ -324,7 +324,7 @@ class LoopGradient:
 def _trigger(context: WhileContext, name: str) -> Operation:
     """Something in a loop to wait for, that itself waits for nothing yet."""
     with control_dependencies(None), inside_of(get_default_graph(), context):
-        made = apply("ControlTrigger", name=name)
+        made = apply_op("ControlTrigger", name=name)
     made._control_inputs = []
     return made
 

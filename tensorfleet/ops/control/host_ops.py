@@ -19,7 +19,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors, logging
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -174,7 +174,7 @@ def _operation(token: bytes, inp: Any, Tout: Any, stateful: bool, name: str | No
     several = isinstance(Tout, (list, tuple))
     types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
     kind = "PyFunc" if stateful else "PyFuncStateless"
-    outputs = apply(kind, list(inp), token=token, Tout=types, name=name)
+    outputs = apply_any(kind, list(inp), token=token, Tout=types, name=name)
     if not types and not stateful:
         return []
     if not types:
@@ -402,7 +402,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
             summarize=summarize,
             name=name and f"{name}_format",
         )
-    return apply("PrintV2", text, output_stream=_stream_name(stream), end=end, name=name)
+    return apply_op("PrintV2", text, output_stream=_stream_name(stream), end=end, name=name)
 
 
 # Stands for a tensor inside a template; nothing a user would print.

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
@@ -116,7 +116,7 @@ def decode_wav(
 ) -> DecodeWav:
     """The samples [count, channels] in [-1, 1] of a 16-bit WAV file, and how many a second has."""
     attrs: dict[str, Any] = dict(desired_channels=desired_channels, desired_samples=desired_samples)
-    return DecodeWav(*apply("DecodeWav", contents, name=name, **attrs))
+    return DecodeWav(*apply_list("DecodeWav", contents, name=name, **attrs))
 
 
 @export("audio.encode_wav")

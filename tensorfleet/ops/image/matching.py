@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -60,7 +60,7 @@ def bipartite_match(
     distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str | None = "bipartite_match"
 ) -> Any:
     """Pairs of rows and columns, the nearest first, each in one pair: their columns and their rows, or -1."""
-    return apply("BipartiteMatch", distance_mat, num_valid_rows, top_k=top_k, name=name)
+    return apply_list("BipartiteMatch", distance_mat, num_valid_rows, top_k=top_k, name=name)
 
 
 @op(
@@ -106,7 +106,7 @@ def connected_components(images: Any) -> Tensor:
         flat = apply("Reshape", parts, [-1])
         # A zero in front makes it the first of the distinct values, so that their places are the numbers.
         zero = to_tensor(np.zeros(1, np.int64))
-        _, places = apply("Unique", apply("ConcatV2", [zero, flat], 0), out_idx=dtypes.int32)
+        _, places = apply_list("Unique", apply("ConcatV2", [zero, flat], 0), out_idx=dtypes.int32)
         numbers = apply("Reshape", places[1:], apply("Shape", images))
         numbers.set_shape(images.shape)
         return cast(numbers, dtypes.int32)

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
@@ -244,7 +244,7 @@ def decode_csv(
             raise ValueError("select_cols contains negative values.")
         if len(select_cols) != len(record_defaults):
             raise ValueError("Length of select_cols and record_defaults do not match.")
-    return apply(
+    return apply_list(
         "DecodeCSV",
         records,
         [_default_of(d) for d in record_defaults],

@@ -12,7 +12,7 @@ from tensorfleet.base import files as gfile
 from tensorfleet.base.files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
@@ -53,7 +53,7 @@ def _write_file(ctx: Any, filename: Any, contents: Any) -> None:
 @export("io.write_file", "write_file")
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
     """Writes a string to a file, making its directories if need be."""
-    return apply("WriteFile", filename, contents, name=name)
+    return apply_op("WriteFile", filename, contents, name=name)
 
 
 def _matching_shape(op: Operation) -> TensorShape:

@@ -10,7 +10,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply_any, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -200,7 +200,7 @@ def _checked(features: Features) -> _Wanted:
 def _parse_batch(serialized: Any, wanted: _Wanted, names: Any, name: str | None) -> dict[str, Any]:
     with name_scope(name, "ParseExample", [serialized, names]):
         defaults = wanted.defaults()
-        outputs = apply(
+        outputs = apply_any(
             "ParseExample",
             serialized,
             [] if names is None else names,
@@ -227,7 +227,7 @@ def parse_single_example(
         return wanted.merge(_parse_named(serialized, wanted, example_names, name), features)
     with name_scope(name, "ParseSingleExample", [serialized]):
         serialized = _scalar(serialized)
-        outputs = apply(
+        outputs = apply_any(
             "ParseSingleExample",
             serialized,
             wanted.defaults(),
@@ -305,7 +305,7 @@ def parse_single_sequence_example(
     context, lists, optional = _sequence_wanted(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized]):
         made = _scalar(serialized)
-        outputs = apply(
+        outputs = apply_any(
             "ParseSingleSequenceExample",
             made,
             constant(optional, dtypes.string, name="feature_list_dense_missing_assumed_empty"),
@@ -333,7 +333,7 @@ def parse_sequence_example(
     context, lists, optional = _sequence_wanted(context_features, sequence_features)
     with name_scope(name, "ParseSequenceExample", [serialized]):
         made = to_tensor(serialized, dtypes.string, name="serialized")
-        outputs = apply(
+        outputs = apply_any(
             "ParseSequenceExample",
             made,
             constant([], dtypes.string) if example_names is None else example_names,

@@ -16,7 +16,7 @@ from tensorfleet.base.formats.records import RecordReader, TFRecordOptions
 from tensorfleet.base.formats.varint import read_varint, write_varint
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
@@ -383,7 +383,7 @@ class ReaderBase:
 
     def _apply(self, what: str, *args: Any, name: str | None) -> Any:
         version = "V2" if self._reader_ref.dtype == dtypes.resource else ""
-        return apply(f"Reader{what}{version}", self._reader_ref, *args, name=name)
+        return apply_any(f"Reader{what}{version}", self._reader_ref, *args, name=name)
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record; takes a file name from `queue` when the file before has no more."""

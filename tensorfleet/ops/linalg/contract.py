@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -106,7 +106,7 @@ def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any, list | No
         shape, rank_now = apply("Shape", x), apply("Rank", x)
         axes = to_tensor(axes, name="axes", dtype=dtypes.int32)
         axes = apply("SelectV2", axes >= 0, axes, axes + rank_now)
-        free_axes, _ = apply("ListDiff", apply("Range", 0, rank_now, 1, name="range"), axes)
+        free_axes, _ = apply_list("ListDiff", apply("Range", 0, rank_now, 1, name="range"), axes)
     free_sizes = apply("GatherV2", shape, free_axes, np.int32(0))
     rows = apply("Prod", free_sizes, np.array([0], np.int32))
     columns = apply("Prod", apply("GatherV2", shape, axes, np.int32(0)), np.array([0], np.int32))

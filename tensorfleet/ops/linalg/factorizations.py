@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import vjp
 from tensorfleet.graph.operation import Operation, Tensor
@@ -84,7 +84,7 @@ class Qr(NamedTuple):
 @export("qr", "linalg.qr")
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """(q, r) with `input = q r`, q's columns orthonormal, r upper triangular."""
-    return Qr(*apply("Qr", input, full_matrices=full_matrices, name=name))
+    return Qr(*apply_list("Qr", input, full_matrices=full_matrices, name=name))
 
 
 # -- Cholesky ------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def _self_adjoint_eig_grad(op: Operation, de: Any, dv: Any) -> Any:
         shares = matrix_set_diag(apply("Reciprocal", gaps), apply("ZerosLike", e))
         inner = apply("MatrixDiag", de) + shares * matmul(v, dv, adjoint_a=True)
     else:
-        e, v = apply("SelfAdjointEigV2", op.inputs[0])
+        e, v = apply_list("SelfAdjointEigV2", op.inputs[0])
         inner = apply("MatrixDiag", de)
     whole = matmul(v, matmul(inner, v, adjoint_b=True))
     # The upper triangle is not looked at: its share goes to the lower one.
@@ -219,14 +219,14 @@ def _self_adjoint_eig_grad(op: Operation, de: Any, dv: Any) -> Any:
 @export("self_adjoint_eig", "linalg.eigh")
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues of self-adjoint matrices, in ascending order, and their eigenvectors as columns."""
-    values, vectors = apply("SelfAdjointEigV2", tensor, compute_v=True, name=name)
+    values, vectors = apply_list("SelfAdjointEigV2", tensor, compute_v=True, name=name)
     return values, vectors
 
 
 @export("self_adjoint_eigvals", "linalg.eigvalsh")
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues of self-adjoint matrices, in ascending order."""
-    return apply("SelfAdjointEigV2", tensor, compute_v=False, name=name)[0]
+    return apply_list("SelfAdjointEigV2", tensor, compute_v=False, name=name)[0]
 
 
 # -- singular values -----------------------------------------------------------------------------------
@@ -286,14 +286,14 @@ def _svd_grad(op: Operation, ds: Any, du: Any, dv: Any) -> Any:
     x = op.inputs[0]
     if op.get_attr("compute_uv"):
         return vjp(op, ds, du, dv)
-    _, u, v = apply("Svd", x, compute_uv=True, full_matrices=False)
+    _, u, v = apply_list("Svd", x, compute_uv=True, full_matrices=False)
     return matmul(u, matmul(apply("MatrixDiag", ds), v, adjoint_b=True))
 
 
 @export("svd", "linalg.svd")
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values in descending order, with the left and right vectors as columns unless told not to."""
-    s, u, v = apply("Svd", tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
+    s, u, v = apply_list("Svd", tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     if s.dtype.is_complex:
         s = apply("Real", s, Tout=s.dtype.real_dtype)
     return (s, u, v) if compute_uv else s

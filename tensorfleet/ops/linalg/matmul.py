@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -196,7 +196,7 @@ def _batch_grad(op: Operation, dy: Any) -> Any:
     adj_x, adj_y = op.get_attr("adj_x"), op.get_attr("adj_y")
 
     def mm(a: Any, b: Any, left: bool, right: bool, **which: Any) -> Tensor:
-        return apply(op.type, a, b, adj_x=left, adj_y=right, name="MatMul", **which)
+        return apply_any(op.type, a, b, adj_x=left, adj_y=right, name="MatMul", **which)
 
     gx = mm(y, dy, adj_y, True, grad_x=True) if adj_x else mm(dy, y, False, not adj_y, grad_y=True)
     gy = mm(dy, x, True, adj_x, grad_y=True) if adj_y else mm(x, dy, not adj_x, False, grad_x=True)
@@ -214,7 +214,7 @@ def unbatch(x: Tensor, y: Tensor, gx: Tensor, gy: Tensor) -> tuple[Tensor, Tenso
         if a.rank == 2 and b.rank == 2:
             return gx, gy
     sx, sy = apply("Shape", x), apply("Shape", y)
-    rx, ry = apply("BroadcastGradientArgs", _leading(sx), _leading(sy))
+    rx, ry = apply_list("BroadcastGradientArgs", _leading(sx), _leading(sy))
     gx = apply("Reshape", apply("Sum", gx, rx), sx)
     return gx, apply("Reshape", apply("Sum", gy, ry), sy)
 

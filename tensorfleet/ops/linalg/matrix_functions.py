@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -82,7 +82,7 @@ def _lu_on_host(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @export("linalg.lu")
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Both triangular factors of each matrix, packed into one, and the order of its rows they are for."""
-    return apply("Lu", input, output_idx_type=output_idx_type, name=name)
+    return apply_list("Lu", input, output_idx_type=output_idx_type, name=name)
 
 
 # -- roots, logarithms, exponentials -----------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -141,7 +141,7 @@ class LogMatrixDeterminant(NamedTuple):
 @export("linalg.slogdet")
 def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """The signs of determinants, and the logarithms of their sizes."""
-    return LogMatrixDeterminant(*apply("LogMatrixDeterminant", input, name=name))
+    return LogMatrixDeterminant(*apply_list("LogMatrixDeterminant", input, name=name))
 
 
 @export("linalg.logdet")

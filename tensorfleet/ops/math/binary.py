@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable
@@ -136,8 +136,8 @@ def _real_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
 def _real_div_grad(op: Operation, dy: Any) -> Any:
     x, y = (conj(t) for t in op.inputs)
     kind = op.type
-    gy = dy * apply(kind, apply(kind, apply("Neg", x), y), y)
-    return unbroadcast(op.inputs[0], op.inputs[1], apply(kind, dy, y), gy)
+    gy = dy * apply_any(kind, apply_any(kind, apply("Neg", x), y), y)
+    return unbroadcast(op.inputs[0], op.inputs[1], apply_any(kind, dy, y), gy)
 
 
 @binary(

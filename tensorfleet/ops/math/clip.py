@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -185,14 +185,14 @@ def _spectral(x: Tensor, axis: Any) -> Tensor:
     if rank is None:
         known = apply("Rank", x)
         pair = apply("FloorMod", np.array(axis, np.int32) + known, known)
-        others = apply("ListDiff", apply("Range", 0, known, 1), pair)[0]
+        others = apply_list("ListDiff", apply("Range", 0, known, 1), pair)[0]
         order: Any = apply("ConcatV2", [others, pair], 0)
         back: Any = apply("InvertPermutation", order)
     else:
         chosen = [a % rank for a in axis]
         order = np.array([i for i in range(rank) if i not in chosen] + chosen, np.int32)
         back = np.argsort(order).astype(np.int32)
-    values = apply("Svd", apply("Transpose", x, order), compute_uv=False, full_matrices=False)[0]
+    values = apply_list("Svd", apply("Transpose", x, order), compute_uv=False, full_matrices=False)[0]
     largest = reduce_max(tf_abs(values), -1, keepdims=True)
     return apply("Transpose", apply("ExpandDims", largest, -1), back)
 

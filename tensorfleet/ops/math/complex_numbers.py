@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -110,7 +110,7 @@ def _part_of(kind: str, value: Any, name: str | None) -> Tensor:
         tensor = to_tensor(value, name="input")
         if not tensor.dtype.is_complex:
             return tensor
-        return apply(kind, tensor, Tout=tensor.dtype.real_dtype, name=scope)
+        return apply_any(kind, tensor, Tout=tensor.dtype.real_dtype, name=scope)
 
 
 @_part("Angle")
@@ -124,7 +124,7 @@ def _angle(xp: Any, x: Any, *, Tout: dtypes.DType) -> Any:
 def _angle_grad(op: Operation, dy: Any) -> Any:
     x = op.inputs[0]
     kind = x.dtype.base_dtype
-    re, im = (apply(part, x, Tout=dy.dtype.base_dtype) for part in ("Real", "Imag"))
+    re, im = (apply_any(part, x, Tout=dy.dtype.base_dtype) for part in ("Real", "Imag"))
     rotated = apply("Reciprocal", apply("Complex", im, re, Tout=kind))
     return apply("Neg", apply("Complex", dy, constant_like(0, dy), Tout=kind)) * rotated
 

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -49,7 +49,7 @@ def _declare_complex(rank: int, inverse: bool) -> None:
 
     def back(op: Operation, dy: Any) -> Any:
         size = cast(_count(dy, rank), dy.dtype.base_dtype)
-        turned = apply(other, dy)
+        turned = apply_any(other, dy)
         return apply("RealDiv", turned, size) if inverse else apply("Mul", turned, size)
 
     op(
@@ -143,7 +143,7 @@ def _rfft_gradient(op: Operation, dy: Any) -> Any:
     lengths = op.inputs[1]
     full = _resized(dy, lengths, rank)
     size = cast(reduce_prod(lengths), dy.dtype.base_dtype)
-    wide = real(apply("Mul", apply(f"IFFT{_SUFFIX[rank]}", full), size))
+    wide = real(apply("Mul", apply_any(f"IFFT{_SUFFIX[rank]}", full), size))
     return _resized(wide, _last_sizes(op.inputs[0], rank), rank, op.inputs[0].shape), None
 
 
@@ -196,7 +196,7 @@ def _irfft_gradient(op: Operation, dy: Any) -> Any:
     """Every frequency but the first, and the middle one of an even length, stood for two."""
     rank = _rank_of(op)
     kind = op.inputs[0].dtype.base_dtype
-    spectrum = apply(f"RFFT{_SUFFIX[rank]}", dy, op.inputs[1], Tcomplex=kind)
+    spectrum = apply_any(f"RFFT{_SUFFIX[rank]}", dy, op.inputs[1], Tcomplex=kind)
     length = op.inputs[1][-1]
     places = apply("Range", 0, length // 2 + 1, 1)
     single = apply("LogicalOr", apply("Equal", places, 0), apply("Equal", places * 2, length))
@@ -218,7 +218,7 @@ def _publish_complex(rank: int, inverse: bool) -> None:
     name = f"{'i' if inverse else ''}fft{'' if rank == 1 else f'{rank}d'}"
 
     def transform(input: Any, name: str | None = None) -> Tensor:
-        return apply(f"{'I' if inverse else ''}FFT{_SUFFIX[rank]}", input, name=name)
+        return apply_any(f"{'I' if inverse else ''}FFT{_SUFFIX[rank]}", input, name=name)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"The {'inverse ' if inverse else ''}Fourier transform over the last {rank} axes."
@@ -262,7 +262,7 @@ def _real(rank: int, inverse: bool) -> Callable[..., Tensor]:
             )
             if length.shape.with_rank(1).as_list()[0] == rank:
                 x = _grown(x, length, rank, inverse)
-            return apply(op_type, x, length, **attrs)
+            return apply_any(op_type, x, length, **attrs)
 
     transform.__name__ = transform.__qualname__ = name
     what = (

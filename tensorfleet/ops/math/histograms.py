@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -75,7 +75,7 @@ def histogram_fixed_width(
 ) -> Tensor:
     """How many values fall into each of `nbins` equal parts of a range; those outside go to the ends."""
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
-        return apply(
+        return apply_any(
             "HistogramFixedWidth", values, value_range, nbins, dtype=dtypes.as_dtype(dtype), name=scope
         )
 
@@ -190,4 +190,4 @@ not_differentiable("UnravelIndex")
 @export("unravel_index")
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """The coordinates, one row per dimension, of elements given by their position in a flattened array."""
-    return apply("UnravelIndex", indices, dims, name=name)
+    return apply_any("UnravelIndex", indices, dims, name=name)

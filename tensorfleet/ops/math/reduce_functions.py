@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -40,7 +40,7 @@ def _reduced_axes(x: Tensor, axis: Any) -> Any:
 def _reduce(kind: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
     if not isinstance(x, Tensor):
         x = to_tensor(x, name="Const" if not hasattr(x, "dtype") else None)
-    return apply(kind, x, _reduced_axes(x, axis), keep_dims=bool(keepdims), name=name)
+    return apply_any(kind, x, _reduced_axes(x, axis), keep_dims=bool(keepdims), name=name)
 
 
 def _declare(kind: str, what: str) -> Callable[[Callable], Callable]:
@@ -160,7 +160,7 @@ def _place(kind: str, public: str, what: str) -> Callable:
         output_type: Any = dtypes.int64,
     ) -> Tensor:
         axis = _renamed("dimension", dimension, "axis", axis)
-        return apply(kind, input, 0 if axis is None else axis, output_type=output_type, name=name)
+        return apply_any(kind, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
     find.__name__ = find.__qualname__ = public
     find.__doc__ = f"Where along `axis` (default 0) the {what} element is; the first of equal ones."

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -204,7 +204,7 @@ def _prod_grad(op: Operation, dy: Any) -> Any:
     flat = apply("Cast", flat, DstT=dtypes.int32) if flat.dtype.base_dtype != dtypes.int32 else flat
     rank = apply("Rank", x)
     reduced = (flat + rank) % rank
-    others, _ = apply("ListDiff", apply("Range", np.int32(0), rank, np.int32(1)), reduced)
+    others, _ = apply_list("ListDiff", apply("Range", np.int32(0), rank, np.int32(1)), reduced)
     order = apply("ConcatV2", [reduced, others], np.int32(0))
     zero = np.array([0], np.int32)
     rows = apply("Prod", apply("GatherV2", shape, reduced, np.int32(0)), zero)

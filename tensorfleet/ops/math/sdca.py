@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.fingerprint128 import fingerprint128
@@ -260,7 +260,7 @@ def sdca_optimizer(
     """The state of examples after a step for each, and by how much they change the weights of a linear model."""
     lists = (sparse_example_indices, sparse_feature_indices, sparse_feature_values, dense_features)
     weights = (sparse_indices, sparse_weights, dense_weights)
-    return apply(
+    return apply_any(
         "SdcaOptimizer",
         *lists,
         example_weights,
@@ -286,4 +286,4 @@ def sdca_fprint(input: Any, name: str | None = None) -> Tensor:
 @export("train.sdca_shrink_l1")
 def sdca_shrink_l1(weights: Any, l1: float, l2: float, name: str | None = None) -> Operation:
     """Moves weights of variables towards zero by `l1 / l2`, and leaves those there that come to it."""
-    return apply("SdcaShrinkL1", list(weights), l1=l1, l2=l2, name=name)
+    return apply_op("SdcaShrinkL1", list(weights), l1=l1, l2=l2, name=name)

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -244,7 +244,7 @@ def _segment_extreme_grad(op: Operation, dy: Any) -> Any:
 
 def _public(kind: str, public: str, what: str) -> Callable:
     def reduce(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-        return apply(kind, data, segment_ids, name=name)
+        return apply_any(kind, data, segment_ids, name=name)
 
     reduce.__name__ = reduce.__qualname__ = public
     reduce.__doc__ = f"{what} of the rows of each group; `segment_ids` must grow."
@@ -390,7 +390,7 @@ def _unsorted_prod_grad(op: Operation, dy: Any) -> Any:
 
 def _public_unsorted(kind: str, public: str, what: str) -> Callable:
     def reduce(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-        return apply(kind, data, segment_ids, num_segments, name=name)
+        return apply_any(kind, data, segment_ids, num_segments, name=name)
 
     reduce.__name__ = reduce.__qualname__ = public
     reduce.__doc__ = f"{what} of the elements of each of `num_segments` groups; negative ids are left out."

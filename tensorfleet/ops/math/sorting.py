@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -181,7 +181,7 @@ class TopKV2(NamedTuple):
 @export("nn.top_k", "math.top_k")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The `k` largest entries of the last dimension, and where they are."""
-    return TopKV2(*apply("TopKV2", input, k, sorted=sorted, name=name))
+    return TopKV2(*apply_list("TopKV2", input, k, sorted=sorted, name=name))
 
 
 def _in_top_k_shape(op: Operation) -> TensorShape:
@@ -306,13 +306,13 @@ def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
     k = shape_of(values)[axis]
     rank = values.shape.rank
     if axis == -1 or axis + 1 == rank:
-        last = apply("TopKV2", values, k)[int(positions)]
+        last = apply_list("TopKV2", values, k)[int(positions)]
         last.set_shape(values.shape)
         return last
     if rank is not None and not -rank <= axis < rank:
         raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
     swap = _swap_with_last(values, axis)
-    found = apply("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
+    found = apply_list("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
     result = apply("Transpose", found[int(positions)], swap, name="transpose")
     result.set_shape(values.shape)
     return result

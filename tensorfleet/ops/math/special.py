@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape, difference, shape_text
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -382,7 +382,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 def _unscaled(kind: str, x: Any, name: str | None, default: str) -> Tensor:
     with name_scope(name, default, [x]):
         x = to_tensor(x, name="x")
-        return apply("Exp", apply("Abs", x)) * apply(kind, x)
+        return apply("Exp", apply("Abs", x)) * apply_any(kind, x)
 
 
 @export("math.lbeta", "lbeta")

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -173,7 +173,7 @@ def _of_outputs(kind: str, op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of an op that is linear in both its inputs wherever the second is negative."""
     g, y = op.inputs
     below = apply("Less", y, constant_like(0, y))
-    return apply(kind, dz, y), apply("Select", below, apply("Mul", dz, g), apply("ZerosLike", y))
+    return apply_any(kind, dz, y), apply("Select", below, apply("Mul", dz, g), apply("ZerosLike", y))
 
 
 @_activation("Selu")

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -86,9 +86,9 @@ def _declare_gradients(forward: str, to_input: str, to_filter: str) -> None:
     @gradient(forward)
     def of_forward(op: Operation, dy: Any) -> Any:
         x, w = op.inputs
-        x_shape, w_shape = apply("ShapeN", [x, w])
-        dx = apply(to_input, x_shape, w, dy, **_options(op))
-        dw = apply(to_filter, x, w_shape, dy, **_options(op))
+        x_shape, w_shape = apply_list("ShapeN", [x, w])
+        dx = apply_any(to_input, x_shape, w, dy, **_options(op))
+        dw = apply_any(to_filter, x, w_shape, dy, **_options(op))
         dx.set_shape(x.shape)
         dw.set_shape(w.shape)
         return dx, dw
@@ -96,14 +96,14 @@ def _declare_gradients(forward: str, to_input: str, to_filter: str) -> None:
     @gradient(to_input)
     def of_input(op: Operation, dz: Any) -> Any:
         _, w, dy = op.inputs
-        dw = apply(to_filter, dz, _shape(w), dy, **_options(op))
-        return None, dw, apply(forward, dz, w, **_options(op))
+        dw = apply_any(to_filter, dz, _shape(w), dy, **_options(op))
+        return None, dw, apply_any(forward, dz, w, **_options(op))
 
     @gradient(to_filter)
     def of_filter(op: Operation, dz: Any) -> Any:
         x, _, dy = op.inputs
-        dx = apply(to_input, _shape(x), dz, dy, **_options(op))
-        return dx, None, apply(forward, x, dz, **_options(op))
+        dx = apply_any(to_input, _shape(x), dz, dy, **_options(op))
+        return dx, None, apply_any(forward, x, dz, **_options(op))
 
 
 # -- two dimensions ----------------------------------------------------------------------------------

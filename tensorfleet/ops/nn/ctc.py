@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -212,7 +212,7 @@ def ctc_loss(
     scores = to_tensor(logits if inputs is None else inputs)
     if not time_major:
         scores = transpose(scores, [1, 0, 2])
-    loss, _ = apply(
+    loss, _ = apply_list(
         "CTCLoss",
         scores,
         labels.indices,
@@ -270,7 +270,7 @@ def ctc_loss_v2(
 
 
 def _decoded(op_type: str, inputs: Any, lengths: Any, **attrs: Any) -> tuple:
-    places, values, shapes, scores = apply(op_type, inputs, lengths, **attrs)
+    places, values, shapes, scores = apply_any(op_type, inputs, lengths, **attrs)
     if not isinstance(places, list):
         places, values, shapes = [places], [values], [shapes]
     return [SparseTensor(*parts) for parts in zip(places, values, shapes, strict=True)], scores

@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels import philox
@@ -266,7 +266,7 @@ def _declare(kind: str) -> Any:
     ) -> FractionalPool:
         attrs: dict[str, Any] = dict(pooling_ratio=pooling_ratio, pseudo_random=pseudo_random)
         attrs.update(overlapping=overlapping, deterministic=deterministic, seed=seed, seed2=seed2)
-        return FractionalPool(*apply(f"Fractional{kind}Pool", value, name=name, **attrs))
+        return FractionalPool(*apply_any(f"Fractional{kind}Pool", value, name=name, **attrs))
 
     what = "Maxima" if kind == "Max" else "Averages"
     pool.__name__ = pool.__qualname__ = f"fractional_{kind.lower()}_pool"

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.conv import conv2d, conv2d_shape
@@ -144,7 +144,7 @@ def _batch_norm(
 def _batch_norm_gradient(op: Operation, dy: Any) -> Any:
     t, m, v, _, gamma = op.inputs
     options = {name: op._attrs[name] for name in ("variance_epsilon", "scale_after_normalization")}
-    return apply("BatchNormWithGlobalNormalizationGrad", t, m, v, gamma, dy, **options)
+    return apply_list("BatchNormWithGlobalNormalizationGrad", t, m, v, gamma, dy, **options)
 
 
 def _gradient_shapes(op: Operation) -> list[TensorShape]:

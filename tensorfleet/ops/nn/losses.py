@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -99,7 +99,7 @@ def _along(kind: str, logits: Any, dim: Any, name: str | None) -> Tensor:
     x = to_tensor(logits)
     dims = x.shape.rank
     if not isinstance(dim, Tensor) and dim in (-1, None if dims is None else dims - 1):
-        return apply(kind, x, name=name)
+        return apply_any(kind, x, name=name)
     known = constant_value(dim) if isinstance(dim, Tensor) else dim
     if dims is not None and known is not None and not -dims <= known < dims:
         raise errors.invalid(
@@ -109,7 +109,7 @@ def _along(kind: str, logits: Any, dim: Any, name: str | None) -> Tensor:
     rank(x)
     whole = rank(x)
     position = apply("FloorMod", dim, whole) if dims is None or known is None else int(known) % dims
-    moved = apply(kind, _swapped(x, position, whole))
+    moved = apply_any(kind, _swapped(x, position, whole))
     result = _swapped(moved, position, whole, name)
     result.set_shape(x.shape)
     return result
@@ -303,7 +303,7 @@ def softmax_cross_entropy_with_logits_v2(
         if along != -1:
             x, target = _to_end(x, along, whole), _to_end(target, along, whole)
         dims = shape(x)
-        loss, _ = apply("SoftmaxCrossEntropyWithLogits", _as_matrix(x), _as_matrix(target), name=scope)
+        loss, _ = apply_list("SoftmaxCrossEntropyWithLogits", _as_matrix(x), _as_matrix(target), name=scope)
         loss = apply("Reshape", loss, apply("Slice", dims, [0], [apply("Sub", whole, 1, name="Sub")]))
         if known.rank is not None:
             kept = known.as_list()
@@ -343,9 +343,9 @@ def sparse_softmax_cross_entropy_with_logits(
         loss_shape = shape(target)
         _check_label_shape(target.shape, x.shape)
         if x.shape.rank == 2:
-            loss, _ = apply(inner, x, target, name=inner)
+            loss, _ = apply_any(inner, x, target, name=inner)
         else:
-            loss, _ = apply(inner, *_flattened(x, target), name=inner)
+            loss, _ = apply_any(inner, *_flattened(x, target), name=inner)
             loss = apply("Reshape", loss, loss_shape)
             loss.set_shape(target.shape)
         return cast(loss, given.dtype.base_dtype) if narrow else loss

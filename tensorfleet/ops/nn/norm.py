@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, constant
+from tensorfleet.graph.apply import apply, apply_any, apply_list, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -299,7 +299,7 @@ def _fused_gradient(op: Operation, dy: Any, *others: Any) -> Any:
     saved = op.outputs[3:] if training else [*op.inputs[3:5], *op.outputs[5:]]
     attrs = {n: op._attrs[n] for n in ("epsilon", "data_format", "is_training")}
     back = op.type.replace("BatchNorm", "BatchNormGrad")
-    dx, dscale, doffset, _, _ = apply(back, dy, x, scale, *saved, **attrs)
+    dx, dscale, doffset, _, _ = apply_any(back, dy, x, scale, *saved, **attrs)
     return dx, dscale, doffset, None, None
 
 
@@ -330,7 +330,7 @@ def fused_batch_norm(
     v = constant(np.zeros(0, np.float32)) if variance is None else variance
     least = max(epsilon, 1.001e-5)  # smaller ones are refused by cuDNN, so all devices use at least this
     options: dict[str, Any] = dict(epsilon=least, data_format=data_format, is_training=is_training)
-    y, batch_mean, batch_variance, *_ = apply(
+    y, batch_mean, batch_variance, *_ = apply_list(
         "FusedBatchNormV3", value, gamma, beta, m, v, name=name, **options
     )
     return y, batch_mean, batch_variance

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape, unknown_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels import pool as pool_kernels
@@ -149,7 +149,7 @@ def _first_order(op: Operation, dz: Tensor, again: str) -> tuple:
     """The gradient of a pool's gradient: nothing flows to the values that only chose the maxima."""
     x, y, _ = op.inputs
     attrs = {k: v for k, v in _options(op).items() if k != "explicit_paddings"}
-    return apply("ZerosLike", x), apply("ZerosLike", y), apply(again, x, y, dz, **attrs)
+    return apply("ZerosLike", x), apply("ZerosLike", y), apply_any(again, x, y, dz, **attrs)
 
 
 @gradient("MaxPoolGrad")
@@ -375,11 +375,11 @@ def _average(
 
     @gradient(kind)
     def _gradient(op: Operation, dy: Any) -> Any:
-        return apply(f"{kind}Grad", apply("Shape", op.inputs[0]), dy, **_options(op))
+        return apply_any(f"{kind}Grad", apply("Shape", op.inputs[0]), dy, **_options(op))
 
     @gradient(f"{kind}Grad")
     def _gradient_of_gradient(op: Operation, dz: Any) -> Any:
-        return apply("StopGradient", op.inputs[0]), apply(kind, dz, **_options(op))
+        return apply("StopGradient", op.inputs[0]), apply_any(kind, dz, **_options(op))
 
 
 _average(

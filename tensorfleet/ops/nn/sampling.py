@@ -14,7 +14,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import philox, philox_sampling
@@ -165,7 +165,7 @@ not_differentiable("ComputeAccidentalHits")
 
 
 def _sampler(kind: str, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> list[Tensor]:
-    return apply(kind, true_classes, name=name, **attrs, **seeds(seed))
+    return apply_any(kind, true_classes, name=name, **attrs, **seeds(seed))
 
 
 def _sampler_of(kind: str, public: str, does: str) -> Callable[..., list[Tensor]]:
@@ -252,4 +252,4 @@ def compute_accidental_hits(
 ) -> list[Tensor]:
     """Where a true class was also sampled: (rows, places in the sample, the lowest float for each)."""
     kind = "ComputeAccidentalHits"
-    return apply(kind, true_classes, sampled_candidates, num_true=num_true, name=name, **seeds(seed))
+    return apply_any(kind, true_classes, sampled_candidates, num_true=num_true, name=name, **seeds(seed))

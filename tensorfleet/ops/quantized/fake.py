@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, same_as_input
@@ -130,7 +130,7 @@ def _fake_quant_vars(xp: Any, x: Any, low: Any, high: Any, *, num_bits: int, nar
 )
 def _fake_quant_vars_gradient(op: Operation, dy: Any) -> Any:
     attrs = {k: op.get_attr(k) for k in ("num_bits", "narrow_range")}
-    return apply("FakeQuantWithMinMaxVarsGradient", dy, *op.inputs, **attrs)
+    return apply_list("FakeQuantWithMinMaxVarsGradient", dy, *op.inputs, **attrs)
 
 
 _BACK = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: float"
@@ -175,7 +175,7 @@ def _fake_quant_channels(xp: Any, x: Any, low: Any, high: Any, *, num_bits: int,
 @gradient("FakeQuantWithMinMaxVarsPerChannel")
 def _fake_quant_channels_gradient(op: Operation, dy: Any) -> Any:
     attrs = {k: op.get_attr(k) for k in ("num_bits", "narrow_range")}
-    return apply("FakeQuantWithMinMaxVarsPerChannelGradient", dy, *op.inputs, **attrs)
+    return apply_list("FakeQuantWithMinMaxVarsPerChannelGradient", dy, *op.inputs, **attrs)
 
 
 def _per_channel_gradient(op: Operation) -> list[TensorShape]:

@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import conv as conv_kernels
@@ -88,7 +88,7 @@ def quantized_concat(
     concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
 ) -> list[Tensor]:
     """Quantized tensors joined along an axis, in a range that holds all of theirs."""
-    return apply("QuantizedConcat", concat_dim, values, input_mins, input_maxes, name=name)
+    return apply_list("QuantizedConcat", concat_dim, values, input_mins, input_maxes, name=name)
 
 
 # -- pooling -----------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def quantized_conv2d(
     """The convolution of quantized tensors, as qint32, and the range that stands for."""
     given = {"strides": strides, "padding": padding, "out_type": out_type, "dilations": dilations}
     inputs = input, filter, min_input, max_input, min_filter, max_filter
-    return apply("QuantizedConv2D", *inputs, name=name, **given)
+    return apply_list("QuantizedConv2D", *inputs, name=name, **given)
 
 
 not_differentiable(

@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import convert_to_tensor, to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -147,7 +147,7 @@ def ragged_range(
         if dtype is None:
             widest = max((t.dtype.base_dtype for t in numbers), key=_ORDER.index)
             numbers = [apply("Cast", t, DstT=widest) if t.dtype != widest else t for t in numbers]
-        splits, values = apply("RaggedRange", *numbers, Tsplits=row_splits_dtype)
+        splits, values = apply_list("RaggedRange", *numbers, Tsplits=row_splits_dtype)
         return RaggedTensor._of(values, splits)
 
 

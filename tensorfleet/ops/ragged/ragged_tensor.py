@@ -12,7 +12,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import CompositeTensor
@@ -409,7 +409,7 @@ class RaggedTensor(CompositeTensor):
         """The same values as a sparse tensor."""
         with name_scope(name, "RaggedToSparse"):
             return SparseTensor(
-                *apply("RaggedTensorToSparse", list(self.nested_row_splits), self.flat_values)
+                *apply_list("RaggedTensorToSparse", list(self.nested_row_splits), self.flat_values)
             )
 
     def to_tensor(self, default_value: Any = None, name: str | None = None) -> Tensor:

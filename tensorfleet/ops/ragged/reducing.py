@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -38,7 +38,7 @@ def within_rows(data: RaggedTensor) -> Tensor:
 def segments(op_type: str, data: Any, rows: Tensor, count: Tensor) -> Any:
     """Rows with the same number brought together by a segment op, element by element."""
     if not isinstance(data, RaggedTensor):
-        return apply(op_type, data, rows, count)
+        return apply_any(op_type, data, rows, count)
     kind = data.row_splits.dtype.base_dtype
     longest = apply("UnsortedSegmentMax", data.row_lengths(), rows, count)
     lengths = apply("Maximum", longest, np.zeros((), kind.as_numpy_dtype))
@@ -87,12 +87,12 @@ def _reduced(data: RaggedTensor, axis: Any, keepdims: Any, kind: str, op_type: s
     if axes is None:
         flat = data.flat_values
         every = apply("Range", 0, apply("Rank", flat), 1)
-        made: Any = apply(kind, flat, every)
+        made: Any = apply_any(kind, flat, every)
         rank = data.shape.rank
         return apply("Reshape", made, [1] * rank) if keepdims and rank else made
 
     def dense(x: Tensor, a: int) -> Tensor:
-        return apply(kind, x, [a])
+        return apply_any(kind, x, [a])
 
     made = data
     for a in axes:

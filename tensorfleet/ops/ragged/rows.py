@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -28,7 +28,7 @@ def gather_rows(data: Any, numbers: Tensor) -> Any:
 def ranges_of(data: RaggedTensor, starts: Tensor, limits: Tensor, step: Any) -> RaggedTensor:
     """Rows made of the values between places among them."""
     kind = data.row_splits.dtype.base_dtype
-    splits, places = apply(
+    splits, places = apply_list(
         "RaggedRange", starts, limits, to_tensor(step, kind) if isinstance(step, int) else step, Tsplits=kind
     )
     return RaggedTensor._of(gather_rows(data.values, places), splits)

@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -333,7 +333,7 @@ def _normal(op_type: str, public: str, does: str) -> Callable[..., Tensor]:
         with name_scope(name, public, [shape, mean, stddev]) as scope:
             dims = _shape_tensor(shape)
             centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
-            drawn = apply(op_type, dims, dtype=dtypes.as_dtype(dtype), **seeds(seed))
+            drawn = apply_any(op_type, dims, dtype=dtypes.as_dtype(dtype), **seeds(seed))
             return _scaled(drawn, centre, spread, scope)
 
     function.__name__ = function.__qualname__ = public

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -147,7 +147,7 @@ def _scaled(op_type: str, scope_name: str, doc: str) -> Callable:
         with name_scope(name, scope_name, [shape, seed, mean, stddev]) as scope:
             dims = _shape_tensor(shape)
             centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
-            drawn = apply(op_type, dims, seed, dtype=dtypes.as_dtype(dtype))
+            drawn = apply_any(op_type, dims, seed, dtype=dtypes.as_dtype(dtype))
             return apply("AddV2", apply("Mul", drawn, spread, name="mul"), centre, name=scope)
 
     draw.__doc__ = doc

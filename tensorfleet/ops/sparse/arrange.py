@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import Dimension, TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation
@@ -140,7 +140,7 @@ def sparse_concat(
         after = [] if axis == -1 else [largest[axis + 1 :]]
         own = [dims[-1:] if axis == -1 else dims[axis : axis + 1] for dims in shapes]
         shapes = [apply("ConcatV2", [largest[:axis], dim, *after], 0) for dim in own]
-    indices, values, dense = apply(
+    indices, values, dense = apply_list(
         "SparseConcat",
         [sp.indices for sp in parts],
         [sp.values for sp in parts],
@@ -250,7 +250,7 @@ def sparse_split(
     if num_split < 1:
         raise ValueError(f"Attr 'num_split' of 'SparseSplit' Op passed {num_split} less than minimum 1.")
     sp = to_sparse(sp_input)
-    indices, values, shapes = apply(
+    indices, values, shapes = apply_any(
         "SparseSplit", axis, sp.indices, sp.values, sp.dense_shape, num_split=num_split, name=name
     )
     return [SparseTensor(*parts) for parts in zip(indices, values, shapes, strict=True)]
@@ -323,7 +323,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     extent = to_tensor(size, dtypes.int64)
     with name_scope(name, "SparseSlice", [sp]) as scope:
         return SparseTensor(
-            *apply("SparseSlice", sp.indices, sp.values, sp.dense_shape, begin, extent, name=scope)
+            *apply_list("SparseSlice", sp.indices, sp.values, sp.dense_shape, begin, extent, name=scope)
         )
 
 
@@ -400,7 +400,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     sp = to_sparse(sp_input)
     wanted = cast(to_tensor(shape, preferred=dtypes.int64), dtypes.int64)
     with name_scope(name, "SparseReshape", [sp]) as scope:
-        indices, dense = apply("SparseReshape", sp.indices, sp.dense_shape, wanted, name=scope)
+        indices, dense = apply_list("SparseReshape", sp.indices, sp.dense_shape, wanted, name=scope)
         return with_static_shape(indices, sp.values, dense, _static_reshape(sp.shape, constant_value(wanted)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse
@@ -165,7 +165,7 @@ def _crossed(
     sparse = [to_sparse(i) for i in inputs if is_sparse(i)]
     dense = [i for i in inputs if not is_sparse(i)]
     return SparseTensor(
-        *apply(
+        *apply_list(
             "SparseCross",
             [s.indices for s in sparse],
             [_plain(s.values) for s in sparse],

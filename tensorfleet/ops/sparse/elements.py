@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
@@ -128,7 +128,7 @@ def _divided_gradient(op: Operation, dy: Any) -> list:
 
 def _with_dense(op_type: str, sp: SparseTensor, dense: Any, name: str) -> SparseTensor:
     y = to_tensor(dense, sp.dtype.base_dtype, name="y")
-    values = apply(op_type, sp.indices, sp.values, sp.dense_shape, y, name=name)
+    values = apply_any(op_type, sp.indices, sp.values, sp.dense_shape, y, name=name)
     return SparseTensor(sp.indices, values, sp.dense_shape)
 
 
@@ -276,7 +276,7 @@ def _reduce(op_type: str, sp_input: Any, axis: Any, keepdims: Any, old_axes: Any
     sp = to_sparse(sp_input)
     axis = old_axes if axis is None else axis
     keep = old_keep if keepdims is None else keepdims
-    return apply(
+    return apply_any(
         op_type, sp.indices, sp.values, sp.dense_shape, _axes(sp, axis), keep_dims=bool(keep or False)
     )
 

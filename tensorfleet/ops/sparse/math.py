@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -95,7 +95,7 @@ def _sparse_add_grad(ctx: Any, grad: Any, a: Any, b: Any, total: Any) -> tuple:
 
 @gradient("SparseAdd")
 def _sparse_add_gradient(op: Operation, *grads: Any) -> list:
-    a, b = apply("SparseAddGrad", grads[1], op.inputs[0], op.inputs[3], op.outputs[0])
+    a, b = apply_list("SparseAddGrad", grads[1], op.inputs[0], op.inputs[3], op.outputs[0])
     a.set_shape(op.inputs[1].shape)
     b.set_shape(op.inputs[4].shape)
     return [None, a, None, None, b, None, None]
@@ -151,7 +151,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     if is_sparse(a) and is_sparse(b):
         a, b = to_sparse(a), to_sparse(b)
         limit = to_tensor(threshold, a.dtype.real_dtype.base_dtype, name="thresh")
-        indices, values, dense = apply(
+        indices, values, dense = apply_list(
             "SparseAdd", a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, limit
         )
         a.shape.assert_is_compatible_with(b.shape)
@@ -203,7 +203,7 @@ def _no_extreme_gradient(op: Operation, *grads: Any) -> Any:
 def _extreme(op_type: str, a: Any, b: Any, name: str | None) -> SparseTensor:
     a, b = to_sparse(a), to_sparse(b)
     with name_scope(name, op_type, [a, b]) as scope:
-        indices, values = apply(
+        indices, values = apply_any(
             op_type, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=scope
         )
     return SparseTensor(indices, values, a.dense_shape)

@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -60,7 +60,7 @@ def _reorder_gradient(op: Operation, *grads: Any) -> list:
     indices, _, dense = op.inputs
     count = shape_of(indices)[0]
     entries = apply("Range", 0, count, 1)
-    _, order = apply("SparseReorder", indices, entries, dense)
+    _, order = apply_list("SparseReorder", indices, entries, dense)
     return [None, gather(grads[1], apply("InvertPermutation", order)), None]
 
 
@@ -68,7 +68,7 @@ def _reorder_gradient(op: Operation, *grads: Any) -> list:
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same sparse tensor with its elements in the order of a dense one."""
     sp = to_sparse(sp_input)
-    indices, values = apply("SparseReorder", sp.indices, sp.values, sp.dense_shape, name=name)
+    indices, values = apply_list("SparseReorder", sp.indices, sp.values, sp.dense_shape, name=name)
     made = SparseTensor(indices, values, apply("Identity", sp.dense_shape))
     made._known = sp.shape
     return made
@@ -222,7 +222,7 @@ def _fill_grad(ctx: Any, back: Any, grads: Any) -> tuple:
 
 @gradient("SparseFillEmptyRows")
 def _fill_gradient(op: Operation, *grads: Any) -> list:
-    values, default = apply("SparseFillEmptyRowsGrad", op.outputs[3], grads[1])
+    values, default = apply_list("SparseFillEmptyRowsGrad", op.outputs[3], grads[1])
     return [None, values, None, default]
 
 
@@ -237,7 +237,7 @@ def sparse_fill_empty_rows(
     sp = to_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sp]):
         default = to_tensor(default_value, sp.values.dtype)
-        indices, values, empty, _ = apply(
+        indices, values, empty, _ = apply_list(
             "SparseFillEmptyRows", sp.indices, sp.values, sp.dense_shape, default
         )
         made = SparseTensor(indices, values, sp.dense_shape)
@@ -249,7 +249,7 @@ def sparse_fill_empty_rows(
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """The rows of `a` whose indices are not among `mask_indices`."""
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
-        kept, where = apply("ListDiff", a.indices, mask_indices)
+        kept, where = apply_list("ListDiff", a.indices, mask_indices)
         return IndexedSlices(gather(a.values, where, name=scope), kept, a.dense_shape)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import all_within, is_numpy
@@ -186,7 +186,7 @@ def _sqrt_n_grad(op: Operation, dy: Any) -> list:
 
 def _grad_by(kind: str, op: Operation, dy: Any) -> list:
     data, indices, ids = op.inputs[:3]
-    return [apply(kind, dy, indices, ids, _first_size(data))] + [None] * (len(op.inputs) - 1)
+    return [apply_any(kind, dy, indices, ids, _first_size(data))] + [None] * (len(op.inputs) - 1)
 
 
 def _grad_shape(op: Operation) -> TensorShape:
@@ -253,8 +253,8 @@ not_differentiable("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegme
 
 def _call(kind: str, data: Any, indices: Any, ids: Any, name: str | None, num: Any) -> Tensor:
     if num is None:
-        return apply(kind, data, indices, ids, name=name)
-    return apply(f"{kind}WithNumSegments", data, indices, ids, num, name=name)
+        return apply_any(kind, data, indices, ids, name=name)
+    return apply_any(f"{kind}WithNumSegments", data, indices, ids, num, name=name)
 
 
 @export("sparse.segment_sum", "sparse_segment_sum")

@@ -13,7 +13,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.formats.varint import read_varint, write_varint
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
@@ -354,7 +354,7 @@ def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
 ) -> SparseTensor:
     """The sparse tensors that rows of three strings hold, as one with a first dimension more."""
-    indices, values, shape = apply("DeserializeManySparse", serialized_sparse, dtype=dtype, name=name)
+    indices, values, shape = apply_list("DeserializeManySparse", serialized_sparse, dtype=dtype, name=name)
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)
@@ -365,7 +365,7 @@ def deserialize_sparse(
     serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
 ) -> SparseTensor:
     """The sparse tensor that three strings or variants hold; of more of them one with as many dimensions more."""
-    indices, values, shape = apply("DeserializeSparse", serialized_sparse, dtype=dtype, name=name)
+    indices, values, shape = apply_list("DeserializeSparse", serialized_sparse, dtype=dtype, name=name)
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
@@ -112,7 +112,7 @@ def add_many_sparse_to_tensors_map(
 
 def _kept(op_type: str, sp_input: Any, container: Any, shared_name: Any, name: str | None) -> Tensor:
     sp = to_sparse(sp_input)
-    return apply(
+    return apply_any(
         op_type,
         sp.indices,
         sp.values,
@@ -141,7 +141,7 @@ def take_many_sparse_from_tensors_map(
         )
     container = sparse_map_op.get_attr("container")
     shared = sparse_map_op.get_attr("shared_name") or sparse_map_op.name
-    indices, values, shape = apply(
+    indices, values, shape = apply_list(
         "TakeManySparseFromTensorsMap",
         sparse_handles,
         dtype=sparse_map_op.get_attr("T"),

@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
@@ -155,7 +155,7 @@ class ConditionalAccumulatorBase:
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """How many gradients have been added since the last take."""
-        return apply(
+        return apply_any(
             self._op("AccumulatorNumAccumulated"),
             self._accumulator_ref,
             name=name or f"{self._name}_NumAccumulated",
@@ -198,7 +198,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """The mean (or sum) of the gradients added; the operation waits until there are `num_required`."""
         kind, ref = self._op("AccumulatorTakeGradient"), self._accumulator_ref
-        out = apply(kind, ref, num_required, dtype=self._dtype, name=name)
+        out = apply_any(kind, ref, num_required, dtype=self._dtype, name=name)
         out.set_shape(self._shape)
         return out
 
@@ -253,7 +253,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def take_grad(self, num_required: Any, name: str | None = None) -> SparseAccumulatorTakeGradient:
         """The rows, their mean (or sum) and the dense shape, once `num_required` gradients have come."""
         kind, ref = "SparseAccumulatorTakeGradient", self._accumulator_ref
-        taken = apply(kind, ref, num_required, dtype=self._dtype, name=name)
+        taken = apply_any(kind, ref, num_required, dtype=self._dtype, name=name)
         return SparseAccumulatorTakeGradient(*taken)
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:

@@ -12,7 +12,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value, vector_of
@@ -268,7 +268,7 @@ class Barrier:
 
         With `allow_small_batch`, fewer are given once the barrier is closed and no more can come.
         """
-        indices, keys, values = apply(
+        indices, keys, values = apply_any(
             "BarrierTakeMany",
             self._barrier_ref,
             num_elements,

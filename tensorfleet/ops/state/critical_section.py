@@ -9,7 +9,7 @@ from typing import Any
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import (
@@ -147,7 +147,7 @@ class CriticalSection:
             self._check_resources(resources, exclusive_resource_access)
             flat = [_passed(x) for x in nest.flatten(result)] if result is not None else []
             with control_dependencies(flat):
-                over = apply("ConsumeMutexLock", lock, name="ConsumeMutexLock")
+                over = apply_op("ConsumeMutexLock", lock, name="ConsumeMutexLock")
             with control_dependencies([over]):
                 flat = [_passed(x) for x in flat]
         found = _Execution(lock._op, self._handle, resources, exclusive_resource_access)

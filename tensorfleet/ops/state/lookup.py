@@ -12,7 +12,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
@@ -151,7 +151,7 @@ class StaticHashTable(InitializableLookupTableBase):
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and all values."""
         with name_scope(name, f"{self.name}_Export", [self._resource_handle]):
-            keys, values = apply(
+            keys, values = apply_list(
                 "LookupTableExportV2",
                 self._resource_handle,
                 Tkeys=self._key_dtype,

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply_any, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, name_scope
@@ -391,11 +391,11 @@ class MapStagingArea(StagingArea):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements are complete."""
-        return apply(f"{self._prefix}Size", name=self._called(name, "size"), **self._attrs())
+        return apply_any(f"{self._prefix}Size", name=self._called(name, "size"), **self._attrs())
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many elements lack a part."""
-        return apply(
+        return apply_any(
             f"{self._prefix}IncompleteSize", name=self._called(name, "incomplete_size"), **self._attrs()
         )
 

@@ -11,7 +11,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.apply import apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -207,11 +207,11 @@ class QueueBase:
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed."""
-        return apply(self._op("QueueIsClosed"), self._queue_ref, name=name or f"{self._name}_Is_Closed")
+        return apply_any(self._op("QueueIsClosed"), self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements the queue holds."""
-        return apply(self._op("QueueSize"), self._queue_ref, name=name or f"{self._name}_Size")
+        return apply_any(self._op("QueueSize"), self._queue_ref, name=name or f"{self._name}_Size")
 
     def _op(self, base: str) -> str:
         return base if self._queue_ref.dtype._is_ref_dtype else f"{base}V2"
@@ -227,7 +227,7 @@ def _made(
     kind: str, types: list, shapes: Any, capacity: int, shared_name: str | None, name: str, **more: Any
 ) -> Tensor:
     attrs = dict(component_types=types, shapes=shapes, capacity=capacity, shared_name=shared_name)
-    return apply(kind, name=name, **attrs, **more)
+    return apply_any(kind, name=name, **attrs, **more)
 
 
 @export("FIFOQueue", "queue.FIFOQueue")

@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -195,9 +195,9 @@ for _kind in ("Update", "Add", "Sub", "Min", "Max"):
 
 def _update(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
     if ref.dtype._is_ref_dtype:
-        return apply(kind, ref, indices, updates, use_locking=use_locking, name=name)
+        return apply_any(kind, ref, indices, updates, use_locking=use_locking, name=name)
     updates = to_tensor(updates, ref.dtype)
-    return ref._written(apply("Resource" + kind, ref.handle, indices, updates, name=name), True)
+    return ref._written(apply_any("Resource" + kind, ref.handle, indices, updates, name=name), True)
 
 
 @export("scatter_update")

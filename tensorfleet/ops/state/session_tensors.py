@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -147,4 +147,4 @@ def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor,
     """A placeholder for a handle, and an operation that frees the tensor it stands for."""
     with name_scope(name), device(None):
         holder = _holder()
-        return holder, apply("DeleteSessionTensor", holder, name=name)
+        return holder, apply_op("DeleteSessionTensor", holder, name=name)

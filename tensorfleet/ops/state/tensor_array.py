@@ -8,7 +8,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -70,7 +70,7 @@ class TensorArray:
                 self._flow: Tensor = flow
                 return
             known = self._shapes[0] if self._shapes else TensorShape(None)
-            self._handle, self._flow = apply(
+            self._handle, self._flow = apply_list(
                 "TensorArrayV3",
                 size,
                 dtype=self._dtype,
@@ -119,7 +119,7 @@ class TensorArray:
         """The array that collects the gradients of this one for the gradient computation `source`."""
         flow = self._flow if flow is None else flow
         with name_scope(name, "TensorArrayGrad", [self._handle]), colocate_with(self._handle):
-            handle, _ = apply("TensorArrayGradV3", self._handle, flow, source=source)
+            handle, _ = apply_list("TensorArrayGradV3", self._handle, flow, source=source)
             with control_dependencies([handle]):
                 flow = apply("Identity", flow, name="gradient_flow")
             found = TensorArray(self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape)
@@ -172,7 +172,7 @@ class TensorArray:
         known = self.element_shape
         rest = known[1:] if known.rank else TensorShape(None)
         with colocate_with(self._handle):
-            value, _ = apply(
+            value, _ = apply_list(
                 "TensorArrayConcatV3",
                 self._handle,
                 self._flow,
@@ -226,7 +226,7 @@ class TensorArray:
     def close(self, name: str | None = None) -> Operation:
         """Frees the elements."""
         with colocate_with(self._handle):
-            return apply("TensorArrayCloseV3", self._handle, name=name)
+            return apply_op("TensorArrayCloseV3", self._handle, name=name)
 
 
 def _check_type(array: TensorArray, value: Tensor) -> None:

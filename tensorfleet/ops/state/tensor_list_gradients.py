@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.base import dtypes
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable
 
@@ -25,7 +25,7 @@ def _shape_of(handle: Tensor) -> Tensor:
 @gradient("TensorListPushBack")
 def _push_gradient(op: Operation, d_list: Any) -> Any:
     value = op.inputs[1]
-    return apply("TensorListPopBack", d_list, _sizes(value), element_dtype=value.dtype.base_dtype)
+    return apply_list("TensorListPopBack", d_list, _sizes(value), element_dtype=value.dtype.base_dtype)
 
 
 @gradient("TensorListPopBack")
@@ -104,7 +104,7 @@ def _split_gradient(op: Operation, d_list: Any) -> Any:
     tensor, _, lengths = op.inputs
     shape = apply("ConcatV2", [[-1], _inner_sizes(tensor)], 0)
     return (
-        apply("TensorListConcatV2", d_list, shape, lengths, element_dtype=tensor.dtype.base_dtype)[0],
+        apply_list("TensorListConcatV2", d_list, shape, lengths, element_dtype=tensor.dtype.base_dtype)[0],
         None,
         None,
     )

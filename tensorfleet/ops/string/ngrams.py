@@ -13,7 +13,7 @@ from tensorfleet.base.arguments import function, signature_of
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -53,7 +53,7 @@ def string_bytes_split(input: Any, name: str | None = None) -> Any:
     with name_scope(name, "StringsByteSplit", [input]):
 
         def split(texts: Tensor) -> RaggedTensor:
-            indices, values, shape = apply("StringSplit", texts, "", skip_empty=True)
+            indices, values, shape = apply_list("StringSplit", texts, "", skip_empty=True)
             return RaggedTensor.from_value_rowids(values, indices[:, 0], shape[0], validate=False)
 
         return _on_vector(input, split)
@@ -70,7 +70,7 @@ def _characters(texts: Any, name: str | None, default: str, split: bool, offsets
 
 
 def _decoded(vector: Tensor, split: bool, **attrs: Any) -> tuple[RaggedTensor, RaggedTensor]:
-    splits, numbers, starts = apply("UnicodeDecodeWithOffsets", vector, **attrs)
+    splits, numbers, starts = apply_list("UnicodeDecodeWithOffsets", vector, **attrs)
     found = numbers
     if split:
         count = apply("Size", numbers, out_type=dtypes.int64)
@@ -216,7 +216,7 @@ def ngrams(
         source = data if isinstance(data, RaggedTensor) else to_tensor(data, dtypes.string, name="data")
         rows = source if isinstance(source, RaggedTensor) else _as_rows(source)
         outer = rows.nested_row_splits
-        grams, splits = apply(
+        grams, splits = apply_list(
             "StringNGrams",
             rows.flat_values,
             outer[-1],

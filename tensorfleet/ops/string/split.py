@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -223,7 +223,7 @@ def string_split(
         separator = to_tensor(" " if separator is None else separator, dtypes.string)
         texts = to_tensor(source, dtypes.string)
         ragged = _is_ragged(result_type)
-        made = SparseTensor(*apply("StringSplit", texts, separator, skip_empty=skip_empty))
+        made = SparseTensor(*apply_list("StringSplit", texts, separator, skip_empty=skip_empty))
         return _rows_of(made) if ragged else made
 
 
@@ -260,7 +260,7 @@ def strings_split(
         if isinstance(texts, RaggedTensor):
             return _split_rows(texts, separator, maxsplit).to_sparse()
         flat = texts if texts.shape.rank == 1 else apply("Reshape", texts, [-1])
-        made = SparseTensor(*apply("StringSplitV2", flat, separator, maxsplit=maxsplit))
+        made = SparseTensor(*apply_list("StringSplitV2", flat, separator, maxsplit=maxsplit))
         if texts.shape.rank in (0, 1):
             return made
         outer = shape_of(texts, out_type=dtypes.int64)
@@ -275,7 +275,7 @@ def _split_rows(texts: Any, separator: Tensor, maxsplit: int) -> Any:
         return _split_rows(apply("Reshape", texts, [1]), separator, maxsplit).values
     if texts.shape.rank not in (None, 1):
         return _split_rows(RaggedTensor.from_tensor(texts), separator, maxsplit)
-    return _rows_of(SparseTensor(*apply("StringSplitV2", texts, separator, maxsplit=maxsplit)))
+    return _rows_of(SparseTensor(*apply_list("StringSplitV2", texts, separator, maxsplit=maxsplit)))
 
 
 # -- together ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, device
 from tensorfleet.ops.array.basic import identity
@@ -33,7 +33,7 @@ def _folded(op_type: str) -> Callable[[list], Tensor]:
     def fold(tensors: list) -> Tensor:
         total = tensors[0]
         for tensor in tensors[1:]:
-            total = apply(op_type, total, tensor)
+            total = apply_any(op_type, total, tensor)
         return total
 
     return fold

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.ops.array.basic import group, no_op
@@ -97,7 +97,7 @@ class KMeans:
                 squares = find("transpose")(_squares(centers))
                 distances.append(_squares(p) - 2 * product + squares)
             near = _unit(centers) if self._cosine and not self._centers_are_unit() else centers
-            index, distance = apply("NearestNeighbors", p, near, find("constant")(1, dtypes.int64))
+            index, distance = apply_list("NearestNeighbors", p, near, find("constant")(1, dtypes.int64))
             # Half the squared distance of two unit vectors is one minus their cosine.
             nearest.append(find("squeeze")(distance * 0.5 if self._cosine else distance, [-1]))
             places.append(find("squeeze")(index, [-1]))
@@ -249,7 +249,7 @@ class _Choice:
         def sampled(i: Tensor) -> Tensor:
             some = points[i * length : (i + 1) * length]
             one = find("constant")(1, dtypes.int64)
-            _, distances = apply("NearestNeighbors", some, self._state.centers, one)
+            _, distances = apply_list("NearestNeighbors", some, self._state.centers, one)
             seed = find("constant")(self._kmeans._seed, dtypes.int64)
             index = apply("KMC2ChainInitialization", find("squeeze")(distances, [-1]), seed)
             return self._row(some[index])

@@ -10,7 +10,7 @@ from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
 from tensorfleet.ops.array.basic import group
@@ -142,7 +142,7 @@ class SdcaModel:
             ids = [find("unique")(column.feature_indices)[0] for column in sparse]
             slots, dense_slots = self._slots[_SPARSE], self._slots[_DENSE]
             weights = [find("gather")(_whole(s), i) for s, i in zip(slots, ids, strict=True)]
-            made = apply(
+            made = apply_any(
                 "SdcaOptimizerV2",
                 [column.example_indices for column in sparse],
                 [column.feature_indices for column in sparse],

@@ -13,7 +13,7 @@ from tensorfleet.api.train.optimizers import AdagradOptimizer, MomentumOptimizer
 from tensorfleet.api.variables.variable import ResourceVariable
 from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.naming import export, find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -103,7 +103,7 @@ class AdaMaxOptimizer(AdamOptimizer):
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         kind, state = _state(var, [self.get_slot(var, "m"), self.get_slot(var, "v")])
         rates = self._hyperparameters(var.dtype.base_dtype)
-        made = apply(f"{kind}AdaMax", *state, *rates, grad, use_locking=self._use_locking)
+        made = apply_any(f"{kind}AdaMax", *state, *rates, grad, use_locking=self._use_locking)
         return made.op if isinstance(made, Tensor) else made
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
@@ -175,7 +175,7 @@ class _SignOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         kind, state = _state(var, [self.get_slot(var, "m")])
         rates = self._prepared(var.dtype.base_dtype)
-        made = apply(kind + self._kind, *state, *rates, grad, use_locking=self._use_locking)
+        made = apply_any(kind + self._kind, *state, *rates, grad, use_locking=self._use_locking)
         return made.op if isinstance(made, Tensor) else made
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.base import logging
 from tensorfleet.base.naming import export, find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
@@ -70,7 +70,7 @@ class VariableClippingOptimizer(Optimizer):
             if not by_rows or 0 in dims:
                 bounded = find("clip_by_norm")(var.read_value(), self._max_norm, dims)
                 return var.assign(bounded, use_locking=self._use_locking)
-            indices = apply("Unique", grad.indices)[0]
+            indices = apply_list("Unique", grad.indices)[0]
             rows = apply("GatherV2", var.read_value(), indices, 0)
             bounded = find("clip_by_norm")(rows, self._max_norm, dims)
             return scatter_update(var, indices, bounded, use_locking=self._use_locking)

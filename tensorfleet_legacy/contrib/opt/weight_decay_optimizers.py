@@ -13,7 +13,7 @@ from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.variables.base import Variable
 from tensorfleet.api.variables.lists import global_variables
 from tensorfleet.base.naming import export, find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -81,7 +81,7 @@ class NadamOptimizer(AdamOptimizer):
         m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
         rates = self._hyperparameters(grad.dtype.base_dtype)
         flags: dict[str, Any] = {"use_locking": self._use_locking, "use_nesterov": True}
-        return apply("ResourceApplyAdam", handle.handle, m.handle, v.handle, *rates, grad, **flags)
+        return apply_op("ResourceApplyAdam", handle.handle, m.handle, v.handle, *rates, grad, **flags)
 
     def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
         """Decays the whole of both moments, and moves the rows that have a gradient."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorfleet.api.train.moving_averages import assign_moving_average
 from tensorfleet.base.naming import export, find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.operation import Operation, Tensor
 
 _LAYERS = {"Conv2D", "DepthwiseConv2dNative", "MatMul"}
@@ -153,7 +153,7 @@ def _fold(layer: _Layer, options: _Options) -> None:
     with find("name_scope")(inside):
         kept = ("strides", "padding", "data_format", "dilations", "transpose_a", "transpose_b")
         attributes = {name: op.get_attr(name) for name in kept if name in op.node_def.attr}
-        made = apply(op.type, op.inputs[0], scaled, **attributes)
+        made = apply_any(op.type, op.inputs[0], scaled, **attributes)
         layout = attributes.get("data_format", b"NHWC")
         layout = layout.decode() if isinstance(layout, bytes) else layout
         made = find("nn.bias_add")(made, shift, data_format=layout)

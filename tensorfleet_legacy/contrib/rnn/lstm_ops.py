@@ -11,7 +11,7 @@ from tensorfleet.api.layers.specs import InputSpec
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 
@@ -69,7 +69,7 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         c, h = state
-        _, new_c, *_, new_h = apply(
+        _, new_c, *_, new_h = apply_list(
             "LSTMBlockCell",
             inputs,
             c,
@@ -160,7 +160,7 @@ class LSTMBlockFusedCell(_LSTMWeights, LSTMBlockWrapper):
             longest = find("shape")(inputs, out_type=dtypes.int64)[0]
         else:
             longest = find("reduce_max")(sequence_length)
-        _, cs, *_, hs = apply(
+        _, cs, *_, hs = apply_list(
             "BlockLSTM",
             longest,
             inputs,
@@ -225,7 +225,7 @@ class GRUBlockCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        *_, new = apply(
+        *_, new = apply_list(
             "GRUBlockCell",
             inputs,
             state,

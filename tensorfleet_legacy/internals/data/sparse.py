@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, find, publish
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
@@ -103,7 +103,9 @@ def deserialize_sparse_tensors(tensors: Any, types: Any, shapes: Any, classes: A
     rows = zip(*map(nest.flatten, (tensors, types, classes)), nest._up_to(classes, shapes), strict=True)
     for tensor, kind, of, shape in rows:
         if of is SparseTensor:
-            tensor = SparseTensor(*apply("FleetVariantToSparse", tensor, Tvalues=kind, shape=as_shape(shape)))
+            tensor = SparseTensor(
+                *apply_list("FleetVariantToSparse", tensor, Tvalues=kind, shape=as_shape(shape))
+            )
         flat.append(tensor)
     return nest.pack_sequence_as(types, flat)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.graphdef import op_def
 from tensorfleet.graph.registry import REQUIRED, OpSpec
 
@@ -44,7 +44,7 @@ def apply_op(op_type_name: str, name: str | None = None, **keywords: Any) -> Any
     if keywords:
         names = ", ".join(sorted(keywords))
         raise TypeError(f"apply_op() got unexpected keyword arguments: {names}")
-    return apply(op_type_name, *inputs, name=name, **{n: v for n, v in attrs.items() if v is not None})
+    return apply_any(op_type_name, *inputs, name=name, **{n: v for n, v in attrs.items() if v is not None})
 
 
 def _check_inferred(spec: OpSpec, keywords: dict[str, Any]) -> None:

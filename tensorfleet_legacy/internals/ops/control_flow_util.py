@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export, publish
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -156,13 +156,13 @@ def _enter(
 @export(f"{_OPS}exit", f"{_OPS}_Exit")
 def _exit(data: Any, name: str | None = None) -> Any:
     """A value as it leaves its frame."""
-    return _each(data, lambda t: apply(_kind(t, "Exit"), t, name=name), name, "Exit")
+    return _each(data, lambda t: apply_any(_kind(t, "Exit"), t, name=name), name, "Exit")
 
 
 @export(f"{_OPS}_NextIteration")
 def _next_iteration(data: Any, name: str | None = None) -> Any:
     """A value in the next iteration of its frame."""
-    return _each(data, lambda t: apply(_kind(t, "NextIteration"), t, name=name), name, "NextIteration")
+    return _each(data, lambda t: apply_any(_kind(t, "NextIteration"), t, name=name), name, "NextIteration")
 
 
 def _kind(tensor: Tensor, kind: str) -> str:

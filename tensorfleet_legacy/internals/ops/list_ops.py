@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 
@@ -69,7 +69,7 @@ def tensor_list_pop_back(
 ) -> Any:
     """The list without its last element, and that element."""
     shape = _shape_tensor(element_shape)
-    return apply("TensorListPopBack", input_handle, shape, element_dtype=element_dtype, name=name)
+    return apply_list("TensorListPopBack", input_handle, shape, element_dtype=element_dtype, name=name)
 
 
 @export(_HERE + "tensor_list_get_item")
@@ -167,7 +167,7 @@ def tensor_list_concat(
     shape = as_shape(element_shape) if not isinstance(element_shape, Tensor) else element_shape
     empty = to_tensor([], dtypes.int64)
     kind = {"element_dtype": element_dtype}
-    return apply("TensorListConcatV2", input_handle, _shape_tensor(shape), empty, name=name, **kind)[0]
+    return apply_list("TensorListConcatV2", input_handle, _shape_tensor(shape), empty, name=name, **kind)[0]
 
 
 @export(_HERE + "tensor_list_split")

@@ -30,7 +30,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, find, publish, publish_replaceable
 from tensorfleet.base.platform.compat import as_text
 from tensorfleet.cluster.membership import server_def
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.scopes import (
     GraphKeys,
@@ -191,7 +191,7 @@ class CheckpointedOp:
 
     def insert(self, keys: Any, values: Any) -> Any:
         """An operation that adds keys with their values."""
-        return apply("LookupTableInsertV2", self.table_ref, keys, values)
+        return apply_op("LookupTableInsertV2", self.table_ref, keys, values)
 
     def lookup(self, keys: Any, default: Any) -> Any:
         """The values of keys."""
@@ -206,7 +206,7 @@ class CheckpointedOp:
         return self._export()[1]
 
     def _export(self) -> Any:
-        return apply("LookupTableExportV2", self.table_ref, Tkeys=dtypes.string, Tvalues=dtypes.float32)
+        return apply_list("LookupTableExportV2", self.table_ref, Tkeys=dtypes.string, Tvalues=dtypes.float32)
 
 
 class _TableSaveable(saveables.SaveableObject):
@@ -219,7 +219,7 @@ class _TableSaveable(saveables.SaveableObject):
 
     def restore(self, restored_tensors: list, restored_shapes: list | None) -> Any:
         """Replaces what is in the table."""
-        return apply("LookupTableImportV2", self.op, *restored_tensors)
+        return apply_op("LookupTableImportV2", self.op, *restored_tensors)
 
 
 @export(f"{_TRAINING}.moving_averages.weighted_moving_average")

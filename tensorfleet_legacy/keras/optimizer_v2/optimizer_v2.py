@@ -11,7 +11,7 @@ from tensorfleet.api.train.optimizer import Optimizer as TrainOptimizer
 from tensorfleet.api.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes, logging, nest
 from tensorfleet.base.naming import find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -287,7 +287,7 @@ class Optimizer:
                 if hasattr(self.iterations, "_copies") or not hasattr(self.iterations, "handle"):
                     return find("group")(self.iterations.assign_add(1, read_value=False), name=scope)
                 one = find("constant")(1, self.iterations.dtype)
-                return apply("AssignAddVariableOp", self.iterations.handle, one, name=scope)
+                return apply_op("AssignAddVariableOp", self.iterations.handle, one, name=scope)
 
     def _update(self, grad: Any, var: Any) -> Any:
         if isinstance(grad, IndexedSlices):
@@ -316,7 +316,7 @@ class Optimizer:
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """Updates rows that may repeat: adds them up first."""
-        unique, places = apply("Unique", indices)
+        unique, places = apply_list("Unique", indices)
         summed = apply("UnsortedSegmentSum", grad, places, apply("Shape", unique)[0])
         return self._resource_apply_sparse(summed, handle, unique)
 

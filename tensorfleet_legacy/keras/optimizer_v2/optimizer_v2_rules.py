@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.base.arguments import signature_of, taking
 from tensorfleet.base.naming import find
-from tensorfleet.graph.apply import apply
+from tensorfleet.graph.apply import apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies
@@ -73,7 +73,7 @@ class Ruled(Optimizer):
     def _decay_rows(self, slot: Any, factor: Any, rows: Any, indices: Any) -> Tensor:
         """`slot` times `factor`, with rows added; then its value."""
         with control_dependencies([slot.assign(to_tensor(slot) * factor, read_value=False)]):
-            with control_dependencies([apply("ResourceScatterAdd", slot.handle, indices, rows)]):
+            with control_dependencies([apply_any("ResourceScatterAdd", slot.handle, indices, rows)]):
                 return slot.value()
 
     def get_config(self) -> dict[str, Any]:

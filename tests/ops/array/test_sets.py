@@ -20,9 +20,9 @@ def test_sizes_count_different_elements(session):
 
 
 def test_an_unknown_operation_is_refused(session):
-    from tensorfleet.graph.apply import apply
+    from tensorfleet.graph.apply import apply_list
 
-    made = apply("DenseToDenseSetOperation", [[1]], [[2]], set_operation="xor")[1]
+    made = apply_list("DenseToDenseSetOperation", [[1]], [[2]], set_operation="xor")[1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid set_operation xor"):
         session.run(made)
 

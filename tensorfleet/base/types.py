@@ -1,0 +1,42 @@
+"""Types that many functions share. They are for readers, editors and type checkers; nothing looks at them at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tensorfleet.base.dtypes import DType
+    from tensorfleet.base.shapes import Dimension, TensorShape
+
+#: An array in a kernel: of NumPy, or of JAX while XLA traces it. Both have the methods that kernels use.
+Array: TypeAlias = np.ndarray[Any, Any]
+
+#: Anything that `tf.convert_to_tensor` takes: tensors, variables, numbers, strings, arrays, nested lists of these, and
+#: instances of classes with a registered conversion. It is `object`, not `Any`: convert it before you use it.
+TensorLike: TypeAlias = object
+
+#: A dtype as users write it: `tf.float32`, `np.float32`, `"float32"`, `float`, or its number in GraphDef.
+DTypeLike: TypeAlias = "DType | np.dtype[Any] | type | str | int"
+
+#: A static shape as users write it. None means that nothing is known, in a list that the dimension is unknown.
+ShapeLike: TypeAlias = "TensorShape | Sequence[int | Dimension | None] | int | None"
+
+#: The dimensions of a shape that is fully known.
+Dims: TypeAlias = tuple[int, ...]
+
+
+class ArrayModule:
+    """The array namespace that a kernel is given as `xp`: `numpy`, or `jax.numpy` while a segment is traced."""
+
+    if TYPE_CHECKING:
+        linalg: ArrayModule
+        fft: ArrayModule
+        pi: float
+        inf: float
+        nan: float
+        newaxis: None
+
+        def __getattr__(self, name: str) -> Callable[..., Array]: ...
