@@ -265,25 +265,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         step.peer = self._peer_of(*task_parts(stage.task))
         sources = Sources(stage, home, self._own, handles)
         step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
-        users: dict[Tensor, set[str]] = {}
-        for other in stages:
-            if other is not stage:
-                for t in other.inputs:
-                    if home.get(t) is stage:
-                        users.setdefault(t, set()).add(other.task)
-        reply, keep, hold = [], [], []
-        push: dict[str, list[str]] = {}
-        for t in stage.outputs:
-            tasks = users.get(t, set())
-            if MASTER in tasks and is_handle(t):
-                hold.append(t.name)
-                tasks = tasks - {MASTER}
-            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
-                reply.append(t)
-            if stage.task in tasks:
-                keep.append(t.name)
-            for task in tasks - {stage.task, self._own, MASTER}:
-                push.setdefault(task, []).append(t.name)
+        reply, keep, hold, push = self._routes(plan, stage, stages, home)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
         thin: list[str] = []
         if self.wire:
@@ -328,6 +310,31 @@ class ClusterEngine(Engine[ClusterProgram]):
         elsewhere_done = elsewhere(stage.ops, {*stage.inputs, *plan.constants})
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
+
+    def _routes(
+        self, plan: Plan, stage: Stage, stages: list[Stage], home: dict[Tensor, Stage]
+    ) -> tuple[list[Tensor], list[str], list[str], dict[str, list[str]]]:
+        """Where the results of a stage go: into the reply, kept there, held there for loops, pushed to other tasks."""
+        users: dict[Tensor, set[str]] = {}
+        for other in stages:
+            if other is not stage:
+                for t in other.inputs:
+                    if home.get(t) is stage:
+                        users.setdefault(t, set()).add(other.task)
+        reply, keep, hold = [], [], []
+        push: dict[str, list[str]] = {}
+        for t in stage.outputs:
+            tasks = users.get(t, set())
+            if MASTER in tasks and is_handle(t):
+                hold.append(t.name)
+                tasks = tasks - {MASTER}
+            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
+                reply.append(t)
+            if stage.task in tasks:
+                keep.append(t.name)
+            for task in tasks - {stage.task, self._own, MASTER}:
+                push.setdefault(task, []).append(t.name)
+        return reply, keep, hold, push
 
     def _seen_live(self, plan: Plan, stage: Stage) -> dict[tuple[Operation, int], Operation]:
         """The inputs of a stage in a loop that share the memory of a variable of its task."""

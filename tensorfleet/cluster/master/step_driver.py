@@ -23,8 +23,8 @@ from tensorfleet.cluster.master.distributed_while import DividedLoop
 from tensorfleet.cluster.master.slow_steps import awaited
 from tensorfleet.cluster.master.step_machine import (
     Ask,
-    Fail,
     Finish,
+    RunBeside,
     RunHere,
     StepMachine,
     Wait,
@@ -120,20 +120,24 @@ class StepDriver:
                         self._wait()
                     elif isinstance(action, Finish):
                         return [values[s] for s in program.fetches]
-                    elif isinstance(action, Fail):
-                        raise action.reason
-                    else:
+                    elif isinstance(action, RunBeside):
                         self._run_beside(action.stage)
+                    else:
+                        raise action.reason
         except BaseException as e:
             raise self._failed(e) from None
         finally:
-            self._over = True
-            holding = self._machine.over()
-            if holding:
-                self._tell(holding, "The step is over.")
-            if self._bell is not None:
-                for end in self._bell:
-                    end.close()
+            self._end()
+
+    def _end(self) -> None:
+        """Releases what the step held, however it ended."""
+        self._over = True
+        holding = self._machine.over()
+        if holding:
+            self._tell(holding, "The step is over.")
+        if self._bell is not None:
+            for end in self._bell:
+                end.close()
 
     def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[StageProgram]) -> list[Any]:
         """Runs an iteration of a loop, which ends with this step; `sent` is the same for all of them."""
