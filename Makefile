@@ -49,6 +49,7 @@ peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/run.py
 	$(PEERS)/bin/python benchmarks/cluster.py
+	$(PEERS)/bin/python benchmarks/growth.py
 	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
 
