@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
+
+# Job, replica, task, device type and device index.
+_Parts: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | None]
+#: A device as users write it.
+DeviceLike: TypeAlias = "str | DeviceSpec | None"
 
 
 class DeviceSpec:
@@ -69,7 +74,7 @@ class DeviceSpec:
             text += f"/device:{self.device_type}:{index}"
         return text
 
-    def parts(self) -> tuple:
+    def parts(self) -> _Parts:
         """(job, replica, task, device_type, device_index)."""
         return self.job, self.replica, self.task, self.device_type, self.device_index
 
@@ -94,7 +99,7 @@ def _type_name(kind: str | None) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _parse(spec: str) -> tuple:
+def _parse(spec: str) -> _Parts:
     job = replica = task = kind = index = None
     for part in spec.split("/") if spec else ():
         key, *rest = part.split(":")
@@ -129,7 +134,7 @@ def _parse(spec: str) -> tuple:
     return job, replica, task, kind, index
 
 
-def canonical_name(device: Any) -> str:
+def canonical_name(device: DeviceLike) -> str:
     """The canonical string of a device given as a string, a `DeviceSpec` or None."""
     if not device:
         return ""
@@ -156,7 +161,7 @@ def merged(outer: str, inner: str) -> str:
     return spec.to_string()
 
 
-def merge_device(spec: Any) -> Callable[[Any], str]:
+def merge_device(spec: DeviceLike) -> Callable[[Any], str]:
     """A device function that gives `spec` for whatever an op leaves open."""
     outer = canonical_name(spec)
     return lambda op: merged(outer, op if isinstance(op, str) else op.device or "")

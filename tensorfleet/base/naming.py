@@ -52,7 +52,7 @@ def export(*names: str) -> Callable[[T], T]:
     return register
 
 
-def publish(value: Any, *names: str) -> None:
+def publish(value: object, *names: str) -> None:
     """Publishes any object, such as a constant, as `tf.<name>` for each name."""
     value = _wrapped(value, names)
     for name in names:
@@ -146,7 +146,7 @@ def publish_replaceable(name: str, *homes: types.ModuleType) -> None:
 class _Replaceable(types.ModuleType):
     """A module that passes on what is put in place of its names."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)
         for home in _HOMES.get(f"{self.__name__.partition('.')[2]}.{name}", ()):
             setattr(home, name, value)
@@ -163,7 +163,7 @@ def install(package: types.ModuleType) -> None:
         _make_findable(package, name, value)
 
 
-def _make_findable(package: types.ModuleType, name: str, value: Any) -> None:
+def _make_findable(package: types.ModuleType, name: str, value: object) -> None:
     """A function that was made by another is known by its public name: so it can be pickled."""
     if not isinstance(value, types.FunctionType):
         return

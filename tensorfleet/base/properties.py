@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 
-def readonly(attribute: str, does: str | None = None) -> Any:
+def readonly(attribute: str, does: str | None = None) -> property:
     """A property that reads an attribute, or one of an attribute's; `does` is its docstring."""
     return property(operator.attrgetter(attribute), doc=does)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tensorfleet.base import settings
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import Event
+    from tensorfleet.base.types import PathLike
 
 STATUS, ALONE = settings.STATUS.name, settings.ALONE.name
 _EVERY = 0.5  # seconds
@@ -28,7 +32,7 @@ class Told(NamedTuple):
 _own = Told()
 
 
-def tell(event: Any) -> None:
+def tell(event: Event) -> None:
     """Writes the step and the first scalar whose tag has "loss" in it, now and then."""
     global _next, _own
     if not settings.STATUS() or time.monotonic() < _next:
@@ -65,7 +69,7 @@ def _write() -> None:
         os.replace(f"{path}.new", path)
 
 
-def told(path: Any) -> Told:
+def told(path: PathLike) -> Told:
     """What a task has told last."""
     try:
         with open(path) as file:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import abc
 import re
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tensorfleet.base import errors
 from tensorfleet.base.files import _errors_about as errors_about
 from tensorfleet.base.files import local_path
 from tensorfleet.base.formats.records import again, inflated
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import PathLike
 
 _CHUNK = 1 << 18
 
@@ -17,7 +20,7 @@ _CHUNK = 1 << 18
 class _Source(abc.ABC):
     """A file being read in blocks. What fails is an error when its turn comes, and then for good."""
 
-    def __init__(self, path: Any, compression: str) -> None:
+    def __init__(self, path: PathLike, compression: str) -> None:
         self.path = local_path(path)
         with errors_about(self.path):
             self._file: BinaryIO = open(self.path, "rb", buffering=0)  # noqa: SIM115
@@ -66,7 +69,7 @@ class _Source(abc.ABC):
 class Lines(_Source):
     """The lines of a text file, without what ends them; carriage returns are dropped wherever they are."""
 
-    def __init__(self, path: Any, compression: str = "", skip: int = 0) -> None:
+    def __init__(self, path: PathLike, compression: str = "", skip: int = 0) -> None:
         super().__init__(path, compression)
         self._lines: list[bytes] = []  # whole ones, the next one last
         self._rest = b""
@@ -126,7 +129,12 @@ class CsvRecords(Lines):
     """The records of a CSV file: lines that end with a newline, a carriage return or both, outside of quotes."""
 
     def __init__(
-        self, path: Any, compression: str = "", skip: int = 0, delimiter: bytes = b",", quotes: bool = True
+        self,
+        path: PathLike,
+        compression: str = "",
+        skip: int = 0,
+        delimiter: bytes = b",",
+        quotes: bool = True,
     ) -> None:
         self._quotes = quotes
         self._ends = re.compile(b"[\\r\\n" + re.escape(delimiter) + b"]")
@@ -192,7 +200,7 @@ class Pieces(_Source):
 
     def __init__(
         self,
-        path: Any,
+        path: PathLike,
         size: int,
         header: int = 0,
         footer: int = 0,

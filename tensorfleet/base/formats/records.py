@@ -11,7 +11,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.base.files import _errors_about as errors_about
@@ -19,6 +19,12 @@ from tensorfleet.base.files import local_path
 from tensorfleet.base.formats.crc import MASK_DELTA, checksum_function, masked_crc, unmask
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_bytes
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import PathLike
+
+    #: How a file is compressed, as users write it: a name, a number of `TFRecordCompressionType`, or all options.
+    RecordOptions: TypeAlias = "TFRecordOptions | str | int | None"
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
@@ -53,7 +59,7 @@ class TFRecordOptions:
 
     def __init__(
         self,
-        compression_type: Any = None,
+        compression_type: RecordOptions = None,
         flush_mode: int | None = None,
         input_buffer_size: int | None = None,
         output_buffer_size: int | None = None,
@@ -75,7 +81,7 @@ class TFRecordOptions:
         self.compression_strategy = compression_strategy
 
     @classmethod
-    def get_compression_type_string(cls, options: Any) -> str:
+    def get_compression_type_string(cls, options: RecordOptions) -> str:
         """The name of the compression that options, a `TFRecordCompressionType` or a name ask for."""
         if isinstance(options, TFRecordOptions):
             return cls.get_compression_type_string(options.compression_type)
@@ -88,7 +94,7 @@ class TFRecordOptions:
         raise ValueError(f'Not a valid compression_type: "{options}"')
 
 
-def _options(options: Any) -> TFRecordOptions:
+def _options(options: RecordOptions) -> TFRecordOptions:
     return options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
 
 
@@ -125,7 +131,7 @@ def _compressor(options: TFRecordOptions) -> Any:
 class TFRecordWriter:
     """Writes records to a file, which is emptied first. Any number of threads may use it at once."""
 
-    def __init__(self, path: Any, options: Any = None) -> None:
+    def __init__(self, path: PathLike, options: RecordOptions = None) -> None:
         chosen = _options(options)
         self._path = local_path(path)
         self._compressor = _compressor(chosen)
@@ -134,7 +140,7 @@ class TFRecordWriter:
         with errors_about(self._path):
             self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK)  # noqa: SIM115
 
-    def write(self, record: Any) -> None:
+    def write(self, record: str | bytes) -> None:
         """Appends a record: bytes, or text to be encoded."""
         data = framed(as_bytes(record))
         with self._lock, errors_about(self._path):
@@ -166,7 +172,7 @@ class TFRecordWriter:
     def __enter__(self) -> TFRecordWriter:
         return self
 
-    def __exit__(self, unused_type: Any, unused_value: Any, unused_traceback: Any) -> None:
+    def __exit__(self, unused_type: object, unused_value: object, unused_traceback: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -175,6 +181,10 @@ class TFRecordWriter:
 
 
 # -- reading -----------------------------------------------------------------------------------------
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
 
 class _Inflated:
@@ -219,7 +229,7 @@ def again(error: errors.OpError) -> errors.OpError:
     return type(error)(None, None, error.message)  # type: ignore[call-arg]
 
 
-def inflated(file: BinaryIO, compression: str) -> Any:
+def inflated(file: BinaryIO, compression: str) -> _Readable:
     """What is in a file: its own bytes, or what "ZLIB" or "GZIP" made of them."""
     return _Inflated(file, compression) if compression else file
 
@@ -230,12 +240,12 @@ class RecordReader:
     A damaged record is an error only when its turn comes, and then for good.
     """
 
-    def __init__(self, path: Any, compression: str = "") -> None:
+    def __init__(self, path: PathLike, compression: str = "") -> None:
         self._path = local_path(path)
         with errors_about(self._path):
             self._file: BinaryIO = open(self._path, "rb", buffering=0)  # noqa: SIM115
         self._compression = compression
-        self._source: Any = inflated(self._file, compression)
+        self._source: _Readable = inflated(self._file, compression)
         self._at_end = "EOF reached" if compression else "Read less bytes than requested"
         self._buffer = b""
         self._at = 0  # where in the buffer the next record starts
@@ -351,6 +361,6 @@ class RecordReader:
 
 
 @export("python_io.tf_record_iterator", "io.tf_record_iterator")
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: PathLike, options: RecordOptions = None) -> Iterator[bytes]:
     """The records of a file, in order."""
     return RecordReader(path, TFRecordOptions.get_compression_type_string(options))
