@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 if TYPE_CHECKING:
+    from tensorfleet.base.protos import DataType
     from tensorfleet.base.types import DTypeLike
 
 
@@ -80,9 +81,9 @@ class DType:
         return self._np
 
     @property
-    def as_datatype_enum(self) -> int:
+    def as_datatype_enum(self) -> DataType:
         """The number of this type in a `DataType` field."""
-        return self._enum
+        return self._enum  # type: ignore[return-value]  # messages take and give plain numbers
 
     @property
     def is_bool(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -31,6 +31,9 @@ Dims: TypeAlias = tuple[int, ...]
 
 #: The path of a file, as `tf.gfile` and everything that opens files takes it.
 PathLike: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+
+#: What a run is fed: values by tensor, variable or name. Composite tensors are keys too.
+FeedDict: TypeAlias = Mapping[Any, TensorLike]
 
 #: Bytes, in whatever holds them: Python 3.12 has `collections.abc.Buffer` for it.
 Buffer: TypeAlias = "bytes | bytearray | memoryview | Array"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from tensorfleet.graph.registry import Arg, Attr, OpSpec
 from tensorfleet.graph.scopes import get_default_graph, graph_of
 from tensorfleet.graph.tensor_proto import stored_bytes
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 
-def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+
+def apply(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Tensor:
     """Adds an operation that has one output to the default graph and returns that output.
 
     Type and number attributes are inferred from the inputs; the rest come by keyword or by default.
@@ -31,12 +34,12 @@ def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> 
     return output
 
 
-def apply_list(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> list[Tensor]:
+def apply_list(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> list[Tensor]:
     """Like `apply`, for an op with several outputs, or whose one output is a list: returns the tensors."""
     return list(apply_op(op_type, *inputs, name=name, **attrs)._outputs)
 
 
-def apply_any(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def apply_any(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Any:
     """Like `apply`, for an op whose outputs are known only by its name.
 
     One output comes back as a Tensor, several as a list, a list output as a list, none as the Operation.
@@ -63,7 +66,7 @@ def _grouped_outputs(op: Operation) -> list[Any]:
     return found
 
 
-def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
+def apply_op(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Operation:
     """Like `apply`, for any op: returns the Operation."""
     spec = registry.get(op_type)
     if len(inputs) != len(spec.inputs):
@@ -175,7 +178,7 @@ def _arg_length(arg: Arg, attrs: dict[str, Any]) -> int:
     return found
 
 
-def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) -> list[Tensor]:
+def _convert_input(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any]) -> list[Tensor]:
     if arg.number_attr:
         return _convert_list(spec, arg, value, known)
     if arg.type_list_attr:
@@ -224,7 +227,7 @@ def _other_types(spec: OpSpec, arg: Arg, values: Any, told: Sequence[DType]) -> 
     )
 
 
-def _types_of(values: Any) -> str:
+def _types_of(values: Iterable[Any]) -> str:
     """The types that values would have as tensors, for a message."""
     found = []
     for v in values:
@@ -236,7 +239,7 @@ def _types_of(values: Any) -> str:
     return ", ".join(found)
 
 
-def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name: str) -> Tensor:
+def _convert_one(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any], name: str) -> Tensor:
     if type(value) is Tensor:
         tensor = value
     else:
@@ -272,7 +275,7 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
     return tensor
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     """Whether Python numbers are within a type; shapes of more elements than int32 has are written as lists."""
     if kind != dtypes.int32 or not isinstance(value, (int, list, tuple)):
         return True
@@ -283,7 +286,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return bool(largest <= dtypes.int32.max)
 
 
-def _type_conflict(spec: OpSpec, arg: Arg, value: Any, wanted: DType, error: Exception) -> Exception:
+def _type_conflict(spec: OpSpec, arg: Arg, value: TensorLike, wanted: DType, error: Exception) -> Exception:
     plain = isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic))
     if plain and not isinstance(error, TypeError):
         return error
@@ -323,7 +326,7 @@ def _check_allowed(spec: OpSpec, arg: Arg, got: DType, name: str = "") -> None:
         )
 
 
-def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) -> list[Tensor]:
+def _convert_list(spec: OpSpec, arg: Arg, values: object, known: dict[str, Any]) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}.")
     if arg.type_attr and arg.type_attr not in known:
@@ -388,7 +391,11 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str | None = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A tensor that always has this value; with `shape`, the last value fills what is missing."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)

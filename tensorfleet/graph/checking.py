@@ -9,10 +9,20 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import settings
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import (
+        AttrValue,
+        FunctionDef,
+        GraphDef,
+        NodeDef,
+        TensorProto,
+        TensorShapeProto,
+    )
 
 MOST_DIMENSIONS = 254
 MOST_ELEMENTS = (1 << 63) - 1
@@ -35,7 +45,7 @@ def most_nodes() -> int:
     return settings.MAX_NODES()
 
 
-def check_graph_def(graph_def: Any, mapped: Collection[str] = ()) -> None:
+def check_graph_def(graph_def: GraphDef, mapped: Collection[str] = ()) -> None:
     """Raises ValueError for a graph that is too big or contradicts itself. `mapped` inputs come from elsewhere."""
     functions = graph_def.library.function
     count = len(graph_def.node) + sum(len(f.node_def) for f in functions)
@@ -111,7 +121,7 @@ def _edges(
     return found, counts
 
 
-def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
+def _sources(node: NodeDef, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
     """The nodes that must be made before a node."""
     merges = node.op in _MERGES
     found: list[int] = []
@@ -168,7 +178,7 @@ def _check_order(nodes: list[Any], ops: list[str], sources: list[int], left: lis
 # -- attributes ---------------------------------------------------------------------------------------
 
 
-def _check_attr(name: str, attr: Any) -> None:
+def _check_attr(name: str, attr: AttrValue) -> None:
     which = attr.WhichOneof("value")
     if which == "tensor":
         check_tensor(attr.tensor)
@@ -183,7 +193,7 @@ def _check_attr(name: str, attr: Any) -> None:
             check_tensor(tensor)
 
 
-def check_shape(shape: Any) -> int:
+def check_shape(shape: TensorShapeProto) -> int:
     """The number of elements of a `TensorShapeProto`, unknown sizes counted as one; raises when there cannot be such."""
     if len(shape.dim) > MOST_DIMENSIONS:
         raise ValueError(f"Shape must have at most {MOST_DIMENSIONS} dimensions, but has {len(shape.dim)}.")
@@ -198,7 +208,7 @@ def check_shape(shape: Any) -> int:
     return 0 if 0 in sizes else count
 
 
-def check_tensor(tensor: Any) -> int:
+def check_tensor(tensor: TensorProto) -> int:
     """The number of elements of a `TensorProto`; raises when they cannot be, or would take too much memory."""
     if tensor.tensor_shape.unknown_rank or any(d.size < 0 for d in tensor.tensor_shape.dim):
         raise ValueError("A constant must have a known shape.")
@@ -212,7 +222,7 @@ def check_tensor(tensor: Any) -> int:
 # -- functions ----------------------------------------------------------------------------------------
 
 
-def _check_functions(functions: Any) -> None:
+def _check_functions(functions: Iterable[FunctionDef]) -> None:
     calls: dict[str, set[str]] = {}
     for function in functions:
         name = function.signature.name

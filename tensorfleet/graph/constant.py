@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation, Tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+
 _LARGEST = 1024  # elements; more than that is no shape arithmetic
-_UNKNOWN: Any = object()
+_UNKNOWN: tuple[Array, ...] = ()  # told apart by identity: no op without outputs is evaluated
 #: ops that look at a shape only
 SHAPE_OPS = ("Shape", "Size", "Rank", "VariableShape")
 
@@ -19,7 +22,8 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
     """The value of a tensor that does not depend on feeds or state, or None when it is not known."""
     op = tensor.op
     if op.type == "Const":
-        return op._attrs["value"]
+        value: Array = op._attrs["value"]
+        return value
     if op.type in SHAPE_OPS:
         return of_shape(op)
     if op._constant is None:
@@ -45,7 +49,7 @@ def of_shape(op: Operation) -> np.ndarray | None:
     return np.array(shape.num_elements() if op.type == "Size" else shape.as_list(), dtype)
 
 
-def _evaluate(op: Operation) -> Any:
+def _evaluate(op: Operation) -> tuple[Array, ...]:
     spec = op.spec
     if not spec.pure or spec.heavy or not op._inputs or spec.name.startswith("Placeholder"):
         return _UNKNOWN
@@ -114,7 +118,8 @@ def _dimension(tensor: Tensor) -> int | None:
         if begin is not None and begin.size == 1:
             source = constant_value_as_shape(op._inputs[0])
             if source.rank is not None and -source.rank <= int(begin[0]) < source.rank:
-                return source.as_list()[int(begin[0])]
+                size: int | None = source.as_list()[int(begin[0])]
+                return size
     return _computed(op)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -145,7 +145,7 @@ class FunctionGraph(Graph):
         return made
 
     @contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
         """Waits only for what is inside: the rest is done before the function is called."""
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if getattr(c, "graph", self) is self]
@@ -173,7 +173,7 @@ def _remakable(op: Operation) -> bool:
 
 
 def trace(
-    call: Callable,
+    call: Callable[..., Any],
     name: str,
     arguments: Sequence[tuple[DType, TensorShape]],
     by_value: bool = False,
@@ -207,7 +207,7 @@ def add_function(graph: FunctionGraph) -> str:
     return graph.name
 
 
-def find_function(graph: Graph, name: Any) -> FunctionGraph:
+def find_function(graph: Graph, name: str | bytes) -> FunctionGraph:
     """The body of the function of that name."""
     key = name.decode() if isinstance(name, bytes) else str(name)
     found = graph._functions.get(key)

@@ -8,6 +8,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.graph.operation import Operation, Tensor
 
 if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
     from tensorfleet.graph.graph import Graph
 
 
@@ -78,6 +79,6 @@ class IndexedSlices(CompositeTensor):
 class IndexedSlicesValue(NamedTuple):
     """The numpy form of an `IndexedSlices`."""
 
-    values: Any
-    indices: Any
-    dense_shape: Any
+    values: Array
+    indices: Array
+    dense_shape: Any  # an array, or None where it is not known

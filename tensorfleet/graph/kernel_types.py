@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from tensorfleet.base import errors
+    from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
+
+
+T = TypeVar("T")
 
 
 class Event(Protocol):
@@ -29,7 +33,7 @@ class Resources(Protocol):
     def owner(self) -> str:
         """The task that has them, "" in one process."""
 
-    def get(self, container: str, kind: str, name: str, make: Callable[[], Any]) -> Any:
+    def get(self, container: str, kind: str, name: str, make: Callable[[], T]) -> T:
         """The resource of that kind and name, made at the first call."""
 
 
@@ -44,16 +48,16 @@ class Step(Protocol):
     def asker(self) -> Any:
         """Who asked for the results, when it was another process: it may have gone."""
 
-    def wait(self, event: Any, what: str, long: Any = None) -> None:
+    def wait(self, event: Event, what: str, long: object = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
 
-    def hold(self, held: Any) -> None:
+    def hold(self, held: Event) -> None:
         """Has `held.set()` called when the step ends, unless it is let go before."""
 
-    def let_go(self, held: Any) -> None:
+    def let_go(self, held: Event) -> None:
         """Ends what `hold` began."""
 
-    def stoppable(self, call: Any) -> Any:
+    def stoppable(self, call: Callable[[], T]) -> T:
         """What a Python function returns, which is interrupted when the step is cancelled."""
 
 
@@ -84,6 +88,9 @@ class Check(Protocol):
     """What a kernel calls to refuse its arguments: at once in NumPy, when the program has run under XLA."""
 
     def __call__(
-        self, ok: Any, message: Callable[[], str] | str, kind: type[errors.OpError] | None = None
+        self,
+        ok: Array | np.bool_ | bool,
+        message: Callable[[], str] | str,
+        kind: type[errors.OpError] | None = None,
     ) -> None:
         """Raises with the message unless every element of `ok` is true."""

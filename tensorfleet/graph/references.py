@@ -10,7 +10,7 @@ class Reference:
 
     __slots__ = ("_object",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._object = value
 
     def deref(self) -> Any:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.base.packages import FOLDERS
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tensorfleet.graph.operation import Operation
 
 _DEEPEST_STACK = 24
@@ -19,7 +21,7 @@ Stack = tuple[tuple[Any, int], ...]
 
 def user_stack() -> Stack:
     """The calling frames outside our packages, innermost first, as (code, line) pairs."""
-    frame: Any = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     found: list[tuple[Any, int]] = []
     while frame is not None and len(found) < _DEEPEST_STACK:
         code = frame.f_code
@@ -31,7 +33,7 @@ def user_stack() -> Stack:
 
 def user_line() -> tuple[str, int]:
     """File and line of the innermost calling frame outside our packages; an empty name if there is none."""
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(FOLDERS) and not name.endswith("contextlib.py"):
@@ -56,7 +58,7 @@ class TraceableObject:
 
     SUCCESS, HEURISTIC_USED, FAILURE = range(3)
 
-    def __init__(self, obj: Any, filename: str | None = None, lineno: int | None = None) -> None:
+    def __init__(self, obj: object, filename: str | None = None, lineno: int | None = None) -> None:
         self.obj = obj
         self.filename = filename
         self.lineno = lineno

@@ -122,7 +122,7 @@ class BundleWriter:
                     self._file.write(piece.data)
                     crc = crc32c(piece, crc)
         entry = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))
-        entry.dtype = kind.as_datatype_enum  # type: ignore[assignment]  # its enum is an int
+        entry.dtype = kind.as_datatype_enum
         set_shape(entry, array.shape)
         self._offset += size
         return entry
