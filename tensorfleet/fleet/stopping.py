@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base.naming import export
 from tensorfleet.cluster import targets
 
 
 @export("fleet.stop_server")
-def stop_server(target: Any, task: str | None = None) -> list[str]:
+def stop_server(target: object, task: str | None = None) -> list[str]:
     """Stops a server: its `join()` returns, its state is freed, sessions that need it get an error at once.
 
     `target` is a session on the cluster or what such a session is made with (`grpc://host:port`, `server.target`).

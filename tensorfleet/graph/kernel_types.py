@@ -33,6 +33,10 @@ class Resources(Protocol):
     def owner(self) -> str:
         """The task that has them, "" in one process."""
 
+    @property
+    def finished(self) -> bool:
+        """Whether the session that had them ended in good order."""
+
     def get(self, container: str, kind: str, name: str, make: Callable[[], T]) -> T:
         """The resource of that kind and name, made at the first call."""
 

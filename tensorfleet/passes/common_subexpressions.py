@@ -7,7 +7,6 @@ within a segment; this is the same for what runs on the host, and for what leads
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def _attributes(op: Operation) -> Hashable:
     return tuple(sorted((name, repr(value)) for name, value in op._attrs.items() if not name.startswith("_")))
 
 
-def _value(tensor: Tensor, plan: Plan, standing: dict[Tensor, Tensor]) -> Any:
+def _value(tensor: Tensor, plan: Plan, standing: dict[Tensor, Tensor]) -> Hashable:
     constant = plan.constants.get(tensor)
     if constant is None or np.size(constant) > _MOST:
         return standing.get(tensor, tensor)

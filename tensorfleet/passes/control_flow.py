@@ -48,7 +48,9 @@ class Loop(Operation):
 
     __slots__ = ("body", "cond", "fixed", "initial", "inside", "results", "start", "updated", "variables")
 
-    def __init__(self, plan: Plan, frame: Frame, ops: list[Operation], frames: dict) -> None:
+    def __init__(
+        self, plan: Plan, frame: Frame, ops: list[Operation], frames: dict[Operation, Frame]
+    ) -> None:
         enters = [op for op in ops if op.type in _ENTERS and frames[op] == frame]
         self.graph = plan.graph
         self.spec = _SPEC
@@ -87,7 +89,9 @@ class Loop(Operation):
         self.cond, self.body = self._plans(plan, ops, frame, frames)
         self._share_memory()
 
-    def _plans(self, plan: Plan, ops: list[Operation], frame: Frame, frames: dict) -> tuple[Plan, Plan]:
+    def _plans(
+        self, plan: Plan, ops: list[Operation], frame: Frame, frames: dict[Operation, Frame]
+    ) -> tuple[Plan, Plan]:
         variables = self.variables
         nodes = variables.nodes
         own = [
@@ -141,7 +145,7 @@ _SPEC = OpSpec("Loop", (), (), {}, kernel=lambda: None, kernel_attrs=(), host=Tr
 class _Variables:
     """The nodes of the loop variables of one frame."""
 
-    def __init__(self, ops: list[Operation], frame: Frame, frames: dict) -> None:
+    def __init__(self, ops: list[Operation], frame: Frame, frames: dict[Operation, Frame]) -> None:
         mine = [op for op in ops if frames[op] == frame]
         self.merges = [op for op in mine if op.type in _MERGES and op._inputs[1]._op.type in _NEXTS]
         self.nexts = [m._inputs[1]._op for m in self.merges]
@@ -304,7 +308,7 @@ def _guard_loops(plan: Plan) -> None:
             plan.guards[loop] = plan.guards[loop.start]
 
 
-def condition(pred: Tensor, known: Any = ()) -> Tensor:
+def condition(pred: Tensor, known: Container[Tensor] = ()) -> Tensor:
     """The tensor that a condition is a copy of."""
     while pred not in known and pred._op.type == "Identity" and not pred._op._inputs[0].dtype._is_ref_dtype:
         pred = pred._op._inputs[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.graph.constant import SHAPE_OPS, of_shape
 from tensorfleet.graph.kernels import run_numpy
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
 _LARGEST = 1 << 16  # elements: larger results are cheaper to compute than to carry along
@@ -47,7 +47,7 @@ def fold_outside_branches(plan: Plan) -> Plan:
     return fold(plan, switches=False)
 
 
-def _value(op: Operation, constants: dict, fed: set) -> Any:
+def _value(op: Operation, constants: dict[Tensor, Any], fed: set[Tensor]) -> tuple[Any, ...] | None:
     if op.type == "Const":
         return (op._attrs["value"],)
     if op.type == "Switch" and op._inputs[0] in constants and op._inputs[0] not in fed:

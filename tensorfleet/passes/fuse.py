@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Operation, Tensor
@@ -19,11 +19,13 @@ from tensorfleet.passes.index_ops import index_ops
 from tensorfleet.passes.owned_tables import owned_tables, reads_of
 from tensorfleet.passes.plan import Part, PartKind, Plan, maker_of, updated_by, variable_of
 
+#: the operations that must come before each
+_Edges: TypeAlias = dict[Operation, list[Operation]]
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
-_LARGE = 1 << 15
+_MIN_TABLE_ELEMENTS = 1 << 15
 _TAKES = {"AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"}
-# What XLA needs to compile a program grows faster than the program: longer ones are cut.
-_LONGEST = 2000
+# The time XLA needs to compile a program grows faster than the program: longer ones are cut.
+_MAX_SEGMENT_OPS = 2000
 # Members of an enum are slow to look up in Python 3.11, and this one is compared with for every edge.
 _SEGMENT = PartKind.SEGMENT
 
@@ -53,18 +55,22 @@ class _Layout:
 
     ops: list[Operation]
     kinds: dict[Operation, PartKind]
-    before: dict[Operation, list[Operation]]
+    before: _Edges
     levels: dict[Operation, int]
     #: see `_freeing`
     freeing: dict[Operation, frozenset[Operation]]
 
-    def segment_of(self, op: Operation) -> tuple:
+    def segment_of(self, op: Operation) -> tuple[int, frozenset[Operation] | None]:
         """What distinguishes the segment of an operation from the others of its device."""
         return self.levels[op], self.freeing.get(op)
 
 
 def _lay_out(
-    plan: Plan, known: set[Tensor], gathers: set[Operation], hidden: set[Operation], tables: dict
+    plan: Plan,
+    known: set[Tensor],
+    gathers: set[Operation],
+    hidden: set[Operation],
+    tables: dict[Operation, list[Operation]],
 ) -> _Layout:
     """Decides what every operation is, with all operations on `tables` inside of segments."""
     inside = {op for ops in tables.values() for op in ops}
@@ -110,7 +116,7 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> PartKind:
 def _arrives(op: Operation, plan: Plan) -> bool:
     """Whether an update of a large variable gets its values from outside, or an accumulator: nothing to fuse it with."""
     variable = variable_of(op._inputs[0])
-    if variable is None or (variable._attrs["shape"].num_elements() or 0) < _LARGE:
+    if variable is None or (variable._attrs["shape"].num_elements() or 0) < _MIN_TABLE_ELEMENTS:
         return False
     references = {op.input_list(u)[0] for u in op.spec.updates}
     known = plan.constants
@@ -120,7 +126,7 @@ def _arrives(op: Operation, plan: Plan) -> bool:
     )
 
 
-def _wait_for_all(ops: list[Operation], kinds: dict[Operation, PartKind], before: dict) -> None:
+def _wait_for_all(ops: list[Operation], kinds: dict[Operation, PartKind], before: _Edges) -> None:
     """Lets an update in place with what an accumulator has wait for all of them, as a segment of such updates does."""
     place = {op: n for n, op in enumerate(ops)}
     taking = [op for op in ops if op.type in _TAKES]
@@ -171,7 +177,7 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
         if variable is None or (read is not None and not _from_variable(read)):
             continue
         size = variable._attrs["shape"].num_elements() or 0
-        if size < _LARGE and variable not in row_updated:
+        if size < _MIN_TABLE_ELEMENTS and variable not in row_updated:
             continue
         gathers.add(op)
         if read is not None:
@@ -272,7 +278,9 @@ def _are_together(plan: Plan, a: Operation, b: Operation) -> bool:
     return one == other or hardware(one) == hardware(other)
 
 
-def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation, int]:
+def _levels(
+    plan: Plan, ops: list[Operation], kinds: dict[Operation, PartKind], before: _Edges
+) -> dict[Operation, int]:
     levels: dict[Operation, int] = {}
     for op in ops:
         level = 0
@@ -288,7 +296,13 @@ def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation,
     return levels
 
 
-def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operation, int]) -> None:
+def _delay(
+    plan: Plan,
+    ops: list[Operation],
+    kinds: dict[Operation, PartKind],
+    before: _Edges,
+    levels: dict[Operation, int],
+) -> None:
     """Moves operations to the latest level they can have, so that they join the segment of their users."""
     last: dict[str, int] = {}
     updated: dict[Operation, int] = {}
@@ -321,7 +335,7 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         levels[op] = max(levels[op], latest)
 
 
-def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Operation]]:
+def _freeing(ops: list[Operation], before: _Edges) -> dict[Operation, frozenset[Operation]]:
     """The waiting operations behind each operation that another one may wait for, by way of a queue or a lock.
 
     What comes after one dequeue must not be held up by another that goes on only when the first has led to an
@@ -350,7 +364,7 @@ def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Op
     return {op: behind[op] for op in leading if op in behind}
 
 
-def _handles(op: Operation) -> list:
+def _handles(op: Operation) -> list[Any]:
     """What an operation acts on that is no variable: queues, locks, staging areas (which have no handle)."""
     if "shared_name" in op._attrs:
         return [op._attrs["shared_name"]]
@@ -365,13 +379,13 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
         by_level.setdefault(levels[op], []).append(op)
     together = joinable(plan, kinds)
     for level in sorted(by_level):
-        segments: dict[tuple, list[Part]] = {}
+        segments: dict[tuple[str, frozenset[Operation] | None], list[Part]] = {}
         hosts: list[Part] = []
         for op in put_off(by_level[level], laid.before, kinds, together):
             device = plan.devices[op]
             if kinds[op] is _SEGMENT:
                 own = (hardware(device), laid.freeing.get(op))
-                if own not in segments or len(segments[own][-1].ops) == _LONGEST:
+                if own not in segments or len(segments[own][-1].ops) == _MAX_SEGMENT_OPS:
                     segments.setdefault(own, []).append(Part(_SEGMENT, [], device))
                 segments[own][-1].ops.append(op)
             elif kinds[op] is PartKind.ALONE:
@@ -404,13 +418,13 @@ def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
     hosts.append(new)
 
 
-def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple:
+def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple[object, ...]:
     """What must be equal of a part and an operation that joins it."""
     alike = op.type if part.kind is PartKind.JOINED else None
     return part.kind, part.device, part.varying, alike, laid.freeing.get(op)
 
 
-def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
+def _connect(plan: Plan, parts: list[Part], before: _Edges) -> None:
     """Works out what each part gives to others, and which parts it must wait for."""
     owner = {op: i for i, part in enumerate(parts) for op in part.ops}
     owner.update((op, owner[loop]) for op, loop in plan.inside.items() if loop in owner)

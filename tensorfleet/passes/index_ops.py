@@ -85,7 +85,9 @@ def _for_rows(sums: list[Operation], kinds: dict[Operation, PartKind]) -> set[Op
     return found
 
 
-def _on_host(op: Operation, plan: Plan, kinds: dict, known: set[Tensor], able: set[Operation]) -> bool:
+def _on_host(
+    op: Operation, plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor], able: set[Operation]
+) -> bool:
     """Whether all that an operation needs is there before any segment has run."""
     return all(
         (op, i) not in plan.live and (t in known or t._op in able or kinds.get(t._op, _SEGMENT) in _HOST)

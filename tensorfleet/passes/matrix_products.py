@@ -48,7 +48,7 @@ def _find(plan: Plan, part: Part, sums: list[Operation], slices: list[Operation]
         part.hidden |= unused & inside
 
 
-def _users(plan: Plan, part: Part) -> tuple[Counter, set[Operation]]:
+def _users(plan: Plan, part: Part) -> tuple[Counter[Tensor], set[Operation]]:
     """How often each value is used, and the operations that others only wait for, of the kinds found here."""
     users = Counter((*part.outputs, *plan.fetches))
     unused: set[Operation] = set()
@@ -60,7 +60,9 @@ def _users(plan: Plan, part: Part) -> tuple[Counter, set[Operation]]:
     return users, unused
 
 
-def _chain(tensor: Tensor, inside: set[Operation], fed: set[Tensor], users: Counter) -> list[Operation]:
+def _chain(
+    tensor: Tensor, inside: set[Operation], fed: set[Tensor], users: Counter[Tensor]
+) -> list[Operation]:
     """The operations from a term of the sum back to what computes it, if nobody else uses any of them."""
     found: list[Operation] = []
     while tensor._op in inside and tensor not in fed and users[tensor] == 1:
@@ -90,4 +92,5 @@ def _is_part(op: Operation, product: Operation, plan: Plan) -> bool:
         return False
     if any((product, i) in plan.live or t.dtype._is_ref_dtype for i, t in enumerate(product._inputs)):
         return False
-    return taken.as_list()[0] == shape.as_list()[0] and taken.as_list()[1] < shape.as_list()[1]
+    (rows, columns), (all_rows, all_columns) = taken.as_list(), shape.as_list()
+    return bool(rows == all_rows and columns < all_columns)

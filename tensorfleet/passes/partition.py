@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control_flow import SWITCHES, find_guards, is_variable, loop_name
 from tensorfleet.passes.plan import Plan, maker_of
+
+# Task, level, the operation if it is alone in its stage, and the waits it comes after.
+_StageKey: TypeAlias = tuple[str, int, int | None, frozenset[Operation] | None]
 
 
 @dataclass
@@ -167,7 +171,7 @@ class _Partition:
         """Levels first, then stages, then what passes between them."""
         self._rise()
         self._settle()
-        made: dict[tuple, Stage] = {}
+        made: dict[_StageKey, Stage] = {}
         for op in self.working:
             key = self._key(op)
             stage = made.get(key)
@@ -201,7 +205,7 @@ class _Partition:
                 return [one if k == i else s for k, s in enumerate(stages) if k not in before]
         return None
 
-    def _key(self, op: Operation) -> tuple:
+    def _key(self, op: Operation) -> _StageKey:
         alone = op.spec.blocks or self.tasks[op] == MASTER
         return self.tasks[op], self.levels[op], op._id if alone else None, self.delayed.get(op)
 
@@ -326,7 +330,15 @@ class _Partition:
                 if t not in stages[j].outputs:
                     stages[j].outputs.append(t)
 
-    def _take(self, t: Tensor, i: int, stages: list, home: dict, inputs: dict, after: dict) -> None:
+    def _take(
+        self,
+        t: Tensor,
+        i: int,
+        stages: list[Stage],
+        home: dict[Operation, int],
+        inputs: dict[Tensor, None],
+        after: dict[int, None],
+    ) -> None:
         """Notes where stage `i` gets an input of one of its operations from."""
         if t in self.plan.constants:
             return

@@ -175,9 +175,9 @@ _PASSING = {
 
 def updated_by(op: Operation) -> list[Tensor]:
     """The references or handles of the variables that an operation, or what it stands for, updates."""
-    found = getattr(op, "updated", None)
-    if found is not None:
-        return found
+    of_loop: list[Tensor] | None = getattr(op, "updated", None)
+    if of_loop is not None:
+        return of_loop
     return [t for u in op.spec.updates for t in op._inputs[slice(*op.input_list(u))]]
 
 

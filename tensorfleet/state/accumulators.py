@@ -47,7 +47,7 @@ class TakeGrad(Attempt):
         self.required = required
         self.result: Any = None
 
-    def advance(self, queue: Any) -> int:
+    def advance(self, queue: Accumulator) -> int:
         if queue.count < self.required:
             return STUCK
         self.result = queue.finish()
@@ -69,7 +69,7 @@ class Accumulator(Awaited):
         self._lock = threading.Lock()
         self._taking: deque[Attempt] = deque()
 
-    def apply(self, local_step: int, *gradient: Any, owner: str = "") -> bool:
+    def apply(self, local_step: int, *gradient: np.ndarray | None, owner: str = "") -> bool:
         """Adds a gradient; False when it is stale."""
         with self._lock:
             if local_step < self.step:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import logging, settings
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.kernel_types import HostContext
 
 # After so many seconds the first line; the next ones when waiting has taken twice as long as at the last.
 REPORT_SECONDS = settings.REPORT_SECONDS()
@@ -50,7 +53,7 @@ class LongWait:
         return f" ({self._resource.fullness()}{made})"
 
 
-def maker_of(ctx: Any) -> str:
+def maker_of(ctx: HostContext) -> str:
     """Who makes the resource of an operation: the line of this program or, on a cluster, the session's task."""
     if ctx.private.owner:
         return f"by a session of {ctx.private.owner}"

@@ -13,11 +13,15 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.state.queues import Attempt, Element, Put
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.kernel_types import HostContext, Resources
+    from tensorfleet.state.queues import Queue
 
 OVER = "Synchronous training is over"  # how the error begins that is none to a program that ends with it
 _RELEASE_SECONDS = 2.0  # for an update under way to put in the tokens itself
@@ -32,7 +36,7 @@ def patience() -> float:
 class Member:
     """One session that takes tokens. Its session's end clears it."""
 
-    def __init__(self, roster: Roster, session: Any) -> None:
+    def __init__(self, roster: Roster, session: Resources) -> None:
         self._roster = roster
         self._session = session
         self.owner: str = session.owner
@@ -46,11 +50,11 @@ class Member:
 class Roster:
     """The sessions that take from one queue, and those that did so and have gone."""
 
-    def __init__(self, queue: Any) -> None:
+    def __init__(self, queue: Queue) -> None:
         self._queue = queue
         self.replicas = self.aggregate = 0  # in all, and of how many gradients an update is made
         self.over = False  # the chief has said that it makes no more updates
-        self._chief: Any = lambda: None  # the chief's session, once it has begun
+        self._chief: Callable[[], object] = lambda: None  # the chief's session, once it has begun
         self._lock = threading.Lock()
         self._members: list[Member] = []
         self._gone: list[str] = []
@@ -59,7 +63,7 @@ class Roster:
         self._released = False  # tokens were given out that belong to no update, and there was none since
         self._timer: threading.Timer | None = None
 
-    def complete(self, ctx: Any, attempt: Attempt, complete: Callable[[], None]) -> None:
+    def complete(self, ctx: HostContext, attempt: Attempt, complete: Callable[[], None]) -> None:
         """Brings an attempt of a session to its end, as `complete` does, and notes that the session waits."""
         member = ctx.private.get("", "replica", self._queue.name, lambda: self._join(ctx.private))
         with self._lock:
@@ -72,7 +76,7 @@ class Roster:
                 member.waiting.remove(attempt)
                 self._look()
 
-    def begins_or_ends(self, session: Any) -> None:
+    def begins_or_ends(self, session: Resources) -> None:
         """The chief has put in tokens that belong to no update: its first, or, in the same session, its last."""
         with self._lock:
             self.over = self._chief() is session
@@ -87,7 +91,7 @@ class Roster:
             if of_update:
                 self._released = False
 
-    def _join(self, session: Any) -> Member:
+    def _join(self, session: Resources) -> Member:
         member = Member(self, session)
         owner = member.owner
         with self._lock:

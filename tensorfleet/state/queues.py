@@ -17,7 +17,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.state.long_waits import Awaited
+
+if TYPE_CHECKING:
+    from tensorfleet.state.queue_members import Roster
 
 Element = tuple[Sequence[np.ndarray], int]
 
@@ -39,7 +42,7 @@ def private_name(op_name: str) -> str:
     return f"_{next(_numbers)}_{op_name}"
 
 
-def own(value: Any) -> np.ndarray:
+def own(value: object) -> np.ndarray:
     """An array that nobody else can change."""
     if isinstance(value, np.generic):
         return np.asarray(value)
@@ -141,7 +144,7 @@ class Take(Attempt):
         super().__init__()
         self.count = count
         self.up_to = up_to
-        self.taken: list = []
+        self.taken: list[Any] = []
 
     def advance(self, queue: Queue) -> int:
         size, missing = queue.size(), self.count - len(self.taken)
@@ -211,7 +214,7 @@ class Queue(Awaited):
         self._putting: deque[Attempt] = deque()
         self._taking: deque[Attempt] = deque()
         self._answered: list[Attempt] = []  # complete, and not ended yet
-        self.roster: Any = None  # who takes from it, if that matters
+        self.roster: Roster | None = None  # who takes from it, if that matters
 
     # -- the order of the elements -------------------------------------------------------------------
 
@@ -390,12 +393,12 @@ class Queue(Awaited):
                 f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes."
             )
 
-    def single(self, taken: Sequence[Any]) -> tuple:
+    def single(self, taken: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The components of one element."""
         ((arrays, row),) = self.elements_of(taken)
         return tuple(arrays) if row < 0 else tuple([a[row, ...] for a in arrays])
 
-    def batch(self, taken: Sequence[Any]) -> tuple:
+    def batch(self, taken: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The components of several elements, stacked."""
         elements = self.elements_of(taken)
         return tuple([self._stack(elements, i) for i in range(len(self.types))])

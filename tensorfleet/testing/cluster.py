@@ -7,13 +7,16 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.session_run_hook import SessionRunHook
 from tensorfleet.testing import fork_server as nursery
 from tensorfleet.testing.fork_server import Child
 from tensorfleet.testing.proxy import Proxy
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.session_run_hook import SessionRunContext
 
 _START_SECONDS = 60.0
 
@@ -56,9 +59,9 @@ class ProcessCluster:
 
     def __init__(
         self,
-        here: Any = (),
+        here: Iterable[tuple[str, int]] = (),
         env: dict[str, str] | None = None,
-        proxied: Any = (),
+        proxied: Iterable[tuple[str, int]] = (),
         seed: int = 0,
         **jobs: int,
     ) -> None:
@@ -119,7 +122,7 @@ class ProcessCluster:
         if wait:
             self.wait_until_up(job, index)
 
-    def script(self, path: Any, *arguments: str) -> Child:
+    def script(self, path: str | os.PathLike[str], *arguments: str) -> Child:
         """Runs a Python script in a process of its own, which ends with the cluster at the latest."""
         child = nursery.start(str(path), script=str(path), arguments=list(arguments), env=self._env)
         self._scripts.append(child)
@@ -197,7 +200,7 @@ class FaultHook(SessionRunHook):
         self._faults = dict(faults)
         self.runs = 0
 
-    def before_run(self, run_context: Any) -> None:
+    def before_run(self, run_context: SessionRunContext) -> None:
         """Counts the runs, and does what is due."""
         self.runs += 1
         for step in sorted(s for s in self._faults if s <= self.runs):

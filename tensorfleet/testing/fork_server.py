@@ -143,13 +143,13 @@ def start(label: str, **wish: Any) -> Child:
 # -- inside the nursery -------------------------------------------------------------------------------
 
 
-def _serve(wish: dict) -> None:
+def _serve(wish: dict[str, Any]) -> None:
     from tensorfleet.cluster.server import Server
 
     Server(wish["cluster"], wish["job"], int(wish["index"])).join()
 
 
-def _run(wish: dict) -> None:
+def _run(wish: dict[str, Any]) -> None:
     """What a child does."""
     os.environ.clear()
     os.environ.update(wish["env"])
@@ -183,7 +183,7 @@ class _Forker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the test
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
-    def go(self) -> dict | None:
+    def go(self) -> dict[str, Any] | None:
         """Forks until there is nothing more to do; in a child, returns what it is to be."""
         watched = selectors.DefaultSelector()
         watched.register(0, selectors.EVENT_READ)
@@ -201,12 +201,12 @@ class _Forker:
                     return None
                 *lines, heard = (heard + more).split(b"\n")
                 for line in lines:
-                    wish = json.loads(line)
+                    wish: dict[str, Any] = json.loads(line)
                     if self._fork(wish):
                         watched.close()
                         return wish
 
-    def _fork(self, wish: dict) -> bool:
+    def _fork(self, wish: dict[str, Any]) -> bool:
         pid = os.fork()
         if pid:
             self._children[pid] = wish["number"]
@@ -229,7 +229,7 @@ class _Forker:
                     return
                 self._tell(number=self._children.pop(pid), code=os.waitstatus_to_exitcode(status))
 
-    def _tell(self, **what: Any) -> None:
+    def _tell(self, **what: int) -> None:
         with contextlib.suppress(OSError):
             os.write(self._out, json.dumps(what).encode() + b"\n")
 

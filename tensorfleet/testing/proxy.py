@@ -145,7 +145,7 @@ class Proxy:
             self._pairs.add(pair)
         threads = []
         for way, source, sink in (("to the server", client, server), ("to the client", server, client)):
-            held: queue.Queue = queue.Queue(_HELD)
+            held: queue.Queue[tuple[float, bytes]] = queue.Queue(_HELD)
             threads.append(threading.Thread(target=self._take, args=(pair, source, held), daemon=True))
             threads.append(threading.Thread(target=self._give, args=(pair, way, sink, held), daemon=True))
         for thread in threads:
@@ -159,7 +159,7 @@ class Proxy:
             self._pairs.discard(pair)
         pair.close()
 
-    def _take(self, pair: _Pair, source: socket.socket, held: queue.Queue) -> None:
+    def _take(self, pair: _Pair, source: socket.socket, held: queue.Queue[tuple[float, bytes]]) -> None:
         """Reads what one side sends, and notes when. When much is held back already, the sender has to wait."""
         data = b"-"
         try:
@@ -173,7 +173,9 @@ class Proxy:
         except OSError:
             pair.reset()
 
-    def _give(self, pair: _Pair, way: str, sink: socket.socket, held: queue.Queue) -> None:
+    def _give(
+        self, pair: _Pair, way: str, sink: socket.socket, held: queue.Queue[tuple[float, bytes]]
+    ) -> None:
         """Passes it on to the other side, with the faults of the moment."""
         faults = self._ways[way]
         try:
