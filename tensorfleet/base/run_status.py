@@ -1,4 +1,4 @@
-"""What tasks and the launcher of their run tell each other: loss and steps per second, and that the others have ended."""
+"""The messages between the tasks of a run and its launcher: loss, steps per second, and that the other workers have ended."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from tensorfleet.base.types import PathLike
 
 STATUS, ALONE = settings.STATUS.name, settings.ALONE.name
-_EVERY = 0.5  # seconds
-_LOOK_EVERY = 0.2
+_WRITE_SECONDS = 0.5  # seconds
+_POLL_SECONDS = 0.2
 _UNKNOWN = "-"
 _next = 0.0
 _runs, _runs_before, _since = 0, 0, 0.0
 
 
-class Told(NamedTuple):
+class TaskStatus(NamedTuple):
     """The last status of a task: what it does not know is None."""
 
     step: int | None = None
@@ -29,17 +29,17 @@ class Told(NamedTuple):
     rate: float | None = None  # its own steps per second
 
 
-_own = Told()
+_own = TaskStatus()
 
 
-def tell(event: Event) -> None:
+def report_event(event: Event) -> None:
     """Writes the step and the first scalar whose tag has "loss" in it, now and then."""
     global _next, _own
     if not settings.STATUS() or time.monotonic() < _next:
         return
     for value in event.summary.value:
         if value.HasField("simple_value") and "loss" in value.tag.lower():
-            _next = time.monotonic() + _EVERY
+            _next = time.monotonic() + _WRITE_SECONDS
             _own = _own._replace(step=event.step, loss=value.simple_value)
             _write()
             return
@@ -54,7 +54,7 @@ def count_run() -> None:
     now = time.monotonic()
     if not _since:
         _since, _runs_before = now, _runs
-    elif now - _since >= _EVERY:
+    elif now - _since >= _WRITE_SECONDS:
         _own = _own._replace(rate=(_runs - _runs_before) / (now - _since))
         _since, _runs_before = now, _runs
         _write()
@@ -69,15 +69,15 @@ def _write() -> None:
         os.replace(f"{path}.new", path)
 
 
-def told(path: PathLike) -> Told:
-    """What a task has told last."""
+def read_status(path: PathLike) -> TaskStatus:
+    """The last status that a task wrote; all None when there is none."""
     try:
         with open(path) as file:
             fields = [None if field == _UNKNOWN else field for field in file.read().split()]
         step, loss, rate = [*fields, None][:3]
-        return Told(step and int(step), loss and float(loss), rate and float(rate))  # type: ignore[arg-type]
+        return TaskStatus(step and int(step), loss and float(loss), rate and float(rate))  # type: ignore[arg-type]
     except (OSError, ValueError):
-        return Told()
+        return TaskStatus()
 
 
 def is_alone() -> bool:
@@ -90,4 +90,4 @@ def pause(seconds: float) -> None:
     """Sleeps, but no longer than others of the run work."""
     end = time.monotonic() + seconds
     while not is_alone() and (rest := end - time.monotonic()) > 0:
-        time.sleep(min(rest, _LOOK_EVERY))
+        time.sleep(min(rest, _POLL_SECONDS))

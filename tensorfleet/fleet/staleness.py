@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", Tensor, IndexedSlices)
 POLICIES = ("measure", "scale", "drop", "wait")
-_LOOK_SECONDS = 0.005
-_ENDED = np.iinfo(np.int64).max // 2
+_POLL_SECONDS = 0.005
+_ENDED_STEPS = np.iinfo(np.int64).max // 2
 
 
 @export("fleet.StalenessOptimizer")
@@ -197,7 +197,7 @@ class StalenessOptimizer(Optimizer):
         if self._warm_up_steps and task_index:
             hooks.append(_WarmUp(self._warm_up_steps, max_wait_secs))
         if self._steps is not None and self._bound is not None:
-            hooks.append(_Wait(self._steps, task_index, self._bound, max_wait_secs))
+            hooks.append(_WaitForSlowest(self._steps, task_index, self._bound, max_wait_secs))
         return hooks[0] if len(hooks) == 1 else _All(hooks)
 
 
@@ -322,10 +322,10 @@ class _WarmUp(SessionRunHook):
                 )
                 self._over = True
             else:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
 
 
-class _Wait(SessionRunHook):
+class _WaitForSlowest(SessionRunHook):
     """Counts this worker's steps where all workers see them, and waits for the slowest."""
 
     def __init__(self, steps: Variable, task_index: int, bound: int, max_wait_secs: float) -> None:
@@ -358,7 +358,7 @@ class _Wait(SessionRunHook):
         while True:
             steps = run_context.session.run(self._steps)
             counted = [int(n) for i, n in enumerate(steps) if i != self._me and self._lost.get(i) != int(n)]
-            self._slowest = min(counted, default=_ENDED)
+            self._slowest = min(counted, default=_ENDED_STEPS)
             if self._mine - self._slowest <= self._bound:
                 return
             if seen != self._slowest:
@@ -366,7 +366,7 @@ class _Wait(SessionRunHook):
             if time.monotonic() - began > self._max_wait_secs:
                 self._lost.update({i: int(n) for i, n in enumerate(steps) if int(n) == self._slowest})
                 logging.warning("Workers %s made no step; not waiting for them.", sorted(self._lost))
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Tells that a step is done."""
@@ -375,4 +375,4 @@ class _Wait(SessionRunHook):
 
     def end(self, session: SessionLike) -> None:
         """Nobody needs to wait for this worker any more."""
-        session.run(self._tell, {self._value: _ENDED})
+        session.run(self._tell, {self._value: _ENDED_STEPS})

@@ -13,7 +13,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph import registry
 from tensorfleet.graph.attributes import clean_attr, complete_attrs
-from tensorfleet.graph.checking import LARGEST_CONSTANT, MOST_OUTPUTS
+from tensorfleet.graph.checking import MAX_CONSTANT_BYTES, MAX_OUTPUTS
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
@@ -171,9 +171,9 @@ def _arg_length(arg: Arg, attrs: dict[str, Any]) -> int:
     if named not in attrs:
         raise ValueError(f"NodeDef missing attr '{named}'")
     found: int = attrs[named] if arg.number_attr else len(attrs[named])
-    if not 0 <= found <= MOST_OUTPUTS:
+    if not 0 <= found <= MAX_OUTPUTS:
         raise ValueError(
-            f"Attr '{named}' is {found}: a node has between 0 and {MOST_OUTPUTS} inputs or outputs."
+            f"Attr '{named}' is {found}: a node has between 0 and {MAX_OUTPUTS} inputs or outputs."
         )
     return found
 
@@ -379,7 +379,7 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
     graph = get_default_graph()
     spec = registry.get("Const")
     array = np.asarray(array)
-    if stored_bytes(array) >= LARGEST_CONSTANT:
+    if stored_bytes(array) >= MAX_CONSTANT_BYTES:
         raise ValueError(
             "Cannot create a tensor proto whose content is larger than 2GB. Feed a placeholder or read a file instead."
         )
@@ -423,7 +423,7 @@ def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarr
         raise ValueError(f"Too many elements provided. Needed at most {total}, but received {array.size}")
     if array.size == 0 and total:
         raise ValueError("Cannot fill a shape from an empty value.")
-    if array.size == 1 and total * array.itemsize >= LARGEST_CONSTANT:
+    if array.size == 1 and total * array.itemsize >= MAX_CONSTANT_BYTES:
         return np.broadcast_to(array.reshape(()), dims)  # takes no memory, and one value in a GraphDef
     flat = np.empty(total, array.dtype)
     flat[: array.size] = array.ravel()[:total]

@@ -12,7 +12,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
 
-_LARGEST = 1024  # elements; more than that is no shape arithmetic
+_MAX_ELEMENTS = 1024  # elements; more than that is no shape arithmetic
 _UNKNOWN: tuple[Array, ...] = ()  # told apart by identity: no op without outputs is evaluated
 #: ops that look at a shape only
 SHAPE_OPS = ("Shape", "Size", "Rank", "VariableShape")
@@ -55,12 +55,12 @@ def _evaluate(op: Operation) -> tuple[Array, ...]:
         return _UNKNOWN
     for out in op._outputs:
         count = out.shape.num_elements()
-        if out.dtype.np_dtype.kind not in "iubf" or count is None or count > _LARGEST:
+        if out.dtype.np_dtype.kind not in "iubf" or count is None or count > _MAX_ELEMENTS:
             return _UNKNOWN
     values = []
     for t in op._inputs:
         value = constant_value(t)
-        if value is None or value.size > _LARGEST:
+        if value is None or value.size > _MAX_ELEMENTS:
             return _UNKNOWN
         values.append(value)
     from tensorfleet.graph.kernels import run_numpy

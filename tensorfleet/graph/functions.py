@@ -19,7 +19,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
-_SMALL = 1 << 12  # elements of a constant that are copied rather than captured
+_MAX_COPIED_ELEMENTS = 1 << 12  # elements of a constant that are copied rather than captured
 
 
 class FunctionGraph(Graph):
@@ -78,7 +78,7 @@ class FunctionGraph(Graph):
             if (
                 self._by_value
                 or (op.spec.variable and self._copies_variables)
-                or (op.type == "Const" and op._attrs["value"].size <= _SMALL)
+                or (op.type == "Const" and op._attrs["value"].size <= _MAX_COPIED_ELEMENTS)
             ):
                 return self._copy(op)._outputs[tensor._value_index]
             made = self._placeholder(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or "capture")

@@ -11,7 +11,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
-from tensorfleet.graph.checking import LARGEST_CONSTANT
+from tensorfleet.graph.checking import MAX_CONSTANT_BYTES
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor_proto import array_of, proto_of, stored_bytes
@@ -203,7 +203,7 @@ def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool
 
     proto = GraphDef(versions=graph_versions(graph))
     constants = (op._attrs["value"] for op in list(graph._ops) if op.type == "Const")
-    if sum(stored_bytes(value) for value in constants) >= LARGEST_CONSTANT:
+    if sum(stored_bytes(value) for value in constants) >= MAX_CONSTANT_BYTES:
         raise ValueError("GraphDef cannot be larger than 2GB. Keep large constants in files or variables.")
     # Other threads may be adding operations: whatever one here was given as input is further on in the list.
     for op in itertools.islice(graph._ops, from_version or 0, None):

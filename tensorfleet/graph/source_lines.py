@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tensorfleet.graph.operation import Operation
 
-_DEEPEST_STACK = 24
+_MAX_FRAMES = 24
 
 #: code and line of each call, innermost first
 Stack = tuple[tuple[Any, int], ...]
@@ -23,7 +23,7 @@ def user_stack() -> Stack:
     """The calling frames outside our packages, innermost first, as (code, line) pairs."""
     frame: FrameType | None = sys._getframe(2)
     found: list[tuple[Any, int]] = []
-    while frame is not None and len(found) < _DEEPEST_STACK:
+    while frame is not None and len(found) < _MAX_FRAMES:
         code = frame.f_code
         if not code.co_filename.startswith(FOLDERS):
             found.append((code, frame.f_lineno))

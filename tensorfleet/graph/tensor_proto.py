@@ -10,7 +10,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.checking import LARGEST_CONSTANT, LARGEST_FILL, check_tensor
+from tensorfleet.graph.checking import MAX_CONSTANT_BYTES, MAX_FILL_BYTES, check_tensor
 from tensorfleet.graph.convert import make_array
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ def array_of(tensor: TensorProto, content: memoryview | None = None) -> np.ndarr
         return np.frombuffer(raw, kind.np_dtype).reshape(shape).copy()
     stored = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
     values = list(getattr(tensor, _FIELDS[kind.name]))
-    large = count * stored.itemsize > LARGEST_CONSTANT
+    large = count * stored.itemsize > MAX_CONSTANT_BYTES
     one = len(values) <= 1 + kind.is_complex and kind != dtypes.string
-    if large and not (one and count * stored.itemsize <= LARGEST_FILL):
+    if large and not (one and count * stored.itemsize <= MAX_FILL_BYTES):
         raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")
     if kind.is_complex:
         pairs = np.array(values[: len(values) // 2 * 2], kind.real_dtype.np_dtype).reshape(-1, 2)

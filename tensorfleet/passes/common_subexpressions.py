@@ -13,7 +13,7 @@ import numpy as np
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
-_MOST = 64  # elements of a constant that is compared by its value
+_MAX_COMPARED_ELEMENTS = 64  # elements of a constant that is compared by its value
 
 
 def share(plan: Plan) -> Plan:
@@ -53,7 +53,7 @@ def _attributes(op: Operation) -> Hashable:
 
 def _value(tensor: Tensor, plan: Plan, standing: dict[Tensor, Tensor]) -> Hashable:
     constant = plan.constants.get(tensor)
-    if constant is None or np.size(constant) > _MOST:
+    if constant is None or np.size(constant) > _MAX_COMPARED_ELEMENTS:
         return standing.get(tensor, tensor)
     value = np.asarray(constant)
     strings = value.dtype.kind == "O"

@@ -11,7 +11,7 @@ from tensorfleet.graph.kernels import run_numpy
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
-_LARGEST = 1 << 16  # elements: larger results are cheaper to compute than to carry along
+_MAX_FOLDED_ELEMENTS = 1 << 16  # elements: larger results are cheaper to compute than to carry along
 
 
 def fold(plan: Plan, switches: bool = True) -> Plan:
@@ -61,7 +61,7 @@ def _value(op: Operation, constants: dict[Tensor, Any], fed: set[Tensor]) -> tup
     if not op._inputs or any(t in fed or t not in constants for t in op._inputs):
         return None
     sizes = [out.shape.num_elements() for out in op._outputs]
-    if any(n is None or n > _LARGEST for n in sizes):
+    if any(n is None or n > _MAX_FOLDED_ELEMENTS for n in sizes):
         return None
     try:
         values = run_numpy(op, [constants[t] for t in op._inputs])

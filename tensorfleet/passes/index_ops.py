@@ -31,7 +31,7 @@ _ARITHMETIC = {
     "Square",
     "Sub",
 }
-_MOST = 1 << 16  # elements that numpy fills as fast as XLA
+_MAX_FILL_ELEMENTS = 1 << 16  # elements that numpy fills as fast as XLA
 
 
 def index_ops(plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor]) -> set[Operation]:
@@ -55,7 +55,7 @@ def _prepares(op: Operation, plan: Plan) -> bool:
         return False
     if op.type == "SparseToDense":
         size = op._outputs[0].shape.num_elements()
-        return (size is None or size <= _MOST) and not op._inputs[0].shape.is_fully_defined()
+        return (size is None or size <= _MAX_FILL_ELEMENTS) and not op._inputs[0].shape.is_fully_defined()
     return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
 
 

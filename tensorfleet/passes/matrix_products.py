@@ -14,7 +14,7 @@ from collections import Counter
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Part, PartKind, Plan
 
-_FEWEST = 3  # stacking costs a copy of the factors
+_MIN_TERMS = 3  # stacking costs a copy of the factors
 
 
 def products(plan: Plan) -> Plan:
@@ -22,7 +22,7 @@ def products(plan: Plan) -> Plan:
     for part in plan.parts:
         if part.kind is not PartKind.SEGMENT:
             continue
-        sums = [op for op in part.ops if op.type == "AddN" and len(op._inputs) >= _FEWEST]
+        sums = [op for op in part.ops if op.type == "AddN" and len(op._inputs) >= _MIN_TERMS]
         slices = [op for op in part.ops if op.type == "Slice"]
         if sums or slices:
             _find(plan, part, sums, slices)

@@ -157,9 +157,9 @@ def as_result(values: list[Any], i: int) -> Any:
     value = values[i]
     if isinstance(value, np.generic):
         return value
-    if getattr(value, "nbytes", 0) >= _WORTH_KEEPING:
+    if getattr(value, "nbytes", 0) >= _MIN_REUSED_BYTES:
         values[i] = None
-        if sys.getrefcount(value) == _ALONE and (mine := _writable(value)) is not None:
+        if sys.getrefcount(value) == _SOLE_OWNER_REFS and (mine := _writable(value)) is not None:
             return mine
     array = np.asarray(value)
     if array.ndim == 0:
@@ -167,14 +167,14 @@ def as_result(values: list[Any], i: int) -> Any:
     return copied(array)  # in C's order: a broadcast one would keep its own, which is slow to copy
 
 
-def _holders(values: list[object], i: int) -> int:
+def _references_to(values: list[object], i: int) -> int:
     value = values[i]
     values[i] = None
     return sys.getrefcount(value)
 
 
-_ALONE = _holders([object()], 0)
-_WORTH_KEEPING = 1 << 16  # bytes; to copy fewer takes no longer than to find out whether one must
+_SOLE_OWNER_REFS = _references_to([object()], 0)
+_MIN_REUSED_BYTES = 1 << 16  # bytes; to copy fewer takes no longer than to find out whether one must
 
 
 def _writable(value: Any) -> np.ndarray | None:

@@ -36,7 +36,7 @@ def most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return found
 
 
-class TakeGrad(Attempt):
+class TakeGradientAttempt(Attempt):
     """Takes what has been accumulated, once it is made of enough gradients."""
 
     __slots__ = ("required", "result")

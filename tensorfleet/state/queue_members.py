@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
-from tensorfleet.state.queues import Attempt, Element, Put
+from tensorfleet.state.queues import Attempt, Element, PutAttempt
 
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import HostContext, Resources
@@ -33,7 +33,7 @@ def patience() -> float:
     return settings.REPLICA_SECONDS()
 
 
-class Member:
+class RosterMember:
     """One session that takes tokens. Its session's end clears it."""
 
     def __init__(self, roster: Roster, session: Resources) -> None:
@@ -56,7 +56,7 @@ class Roster:
         self.over = False  # the chief has said that it makes no more updates
         self._chief: Callable[[], object] = lambda: None  # the chief's session, once it has begun
         self._lock = threading.Lock()
-        self._members: list[Member] = []
+        self._members: list[RosterMember] = []
         self._gone: list[str] = []
         self._finished: set[str] = set()  # of those that have gone: those that ended in good order
         self._last: Element | None = None  # the token that was put in last, with the step that was reached
@@ -91,8 +91,8 @@ class Roster:
             if of_update:
                 self._released = False
 
-    def _join(self, session: Resources) -> Member:
-        member = Member(self, session)
+    def _join(self, session: Resources) -> RosterMember:
+        member = RosterMember(self, session)
         owner = member.owner
         with self._lock:
             self._members.append(member)
@@ -103,7 +103,7 @@ class Roster:
                 self._finished.discard(self._gone.pop(0))  # it came back under another name
         return member
 
-    def left(self, member: Member, finished: bool) -> None:
+    def left(self, member: RosterMember, finished: bool) -> None:
         """A session has ended, or its process has."""
         with self._lock:
             if member in self._members:
@@ -153,7 +153,7 @@ class Roster:
             token, error = self._to_release(), self._error()
             self._released = self._released or token is not None
         if token is not None:
-            self._queue.submit(Put([token] * len(attempts)))
+            self._queue.submit(PutAttempt([token] * len(attempts)))
             return
         if isinstance(error, errors.OutOfRangeError):
             logging.warning(error.message)

@@ -77,7 +77,7 @@ def _random_words(seeds: tuple[int, int]) -> Iterator[int]:
         yield from words.ravel().tolist()
 
 
-class PriorityQueue(Queue):
+class HeapQueue(Queue):
     """Gives the element with the smallest first component; of equal ones, the one put in first.
 
     What comes while several are waited for may have to go before those that are there.

@@ -108,7 +108,7 @@ class Attempt:
             self.event.set()
 
 
-class Put(Attempt):
+class PutAttempt(Attempt):
     """Adds elements, as many as there is room for, until all are in."""
 
     __slots__ = ("elements", "next")
@@ -134,7 +134,7 @@ class Put(Attempt):
         return COMPLETE if end == count else MOVED
 
 
-class Take(Attempt):
+class TakeAttempt(Attempt):
     """Takes `count` elements as they come; of a closed queue, with `up_to`, as many as are left."""
 
     __slots__ = ("count", "taken", "up_to")
@@ -176,7 +176,7 @@ class Take(Attempt):
         self.taken = []
 
 
-class Close(Attempt):
+class CloseAttempt(Attempt):
     """Closes the queue once those who put before are done."""
 
     __slots__ = ()
@@ -254,7 +254,7 @@ class Queue(Awaited):
     # -- attempts ------------------------------------------------------------------------------------
 
     def _line(self, attempt: Attempt) -> deque[Attempt]:
-        return self._taking if isinstance(attempt, Take) else self._putting
+        return self._taking if isinstance(attempt, TakeAttempt) else self._putting
 
     def submit(self, attempt: Attempt) -> bool:
         """Starts an attempt. True when it is complete at once; otherwise its event tells."""

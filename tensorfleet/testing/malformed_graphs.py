@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tensorfleet.graph.checking import DEEPEST
+from tensorfleet.graph.checking import MAX_DEPTH
 
 if TYPE_CHECKING:
     from tensorfleet.base.protos import AttrValue, FunctionDef, GraphDef, NodeDef, TensorShapeProto
@@ -277,8 +277,8 @@ MALFORMED.update(
             *(function(f"f{i}", call("a", f"f{i + 1}")) for i in range(10_000)), function("f10000", one())
         ),
         "functions just too deep": lambda: _library(
-            *(function(f"f{i}", call("a", f"f{i + 1}")) for i in range(DEEPEST)),
-            function(f"f{DEEPEST}", one()),
+            *(function(f"f{i}", call("a", f"f{i + 1}")) for i in range(MAX_DEPTH)),
+            function(f"f{MAX_DEPTH}", one()),
         ),
         "two functions of one name": lambda: _library(function("f0", one()), function("f0", one("d"))),
         "a function with a name that goes up": lambda: _library(function("f0", one("../../x"))),

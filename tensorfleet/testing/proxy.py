@@ -21,9 +21,9 @@ import threading
 import time
 from typing import Literal
 
-_PIECE = 1 << 16
-_HELD = 64  # pieces of one connection, one way
-_LOOK_EVERY = 0.05  # seconds between looks at what has changed
+_PIECE_BYTES = 1 << 16
+_MAX_HELD_PIECES = 64  # pieces of one connection, one way
+_POLL_SECONDS = 0.05  # seconds between looks at what has changed
 
 Way = Literal["to the server", "to the client", "both"]
 
@@ -54,7 +54,7 @@ class Proxy:
         self._pairs: set[_Pair] = set()
         self._closed = threading.Event()
         self._listener = socket.create_server(("localhost", 0), backlog=128)
-        self._listener.settimeout(_LOOK_EVERY * 4)
+        self._listener.settimeout(_POLL_SECONDS * 4)
         self.address = f"localhost:{self._listener.getsockname()[1]}"
         self._say(f"listens at {self.address}, seed {seed}")
         threading.Thread(target=self._accept, name="tensorfleet-proxy", daemon=True).start()
@@ -145,7 +145,7 @@ class Proxy:
             self._pairs.add(pair)
         threads = []
         for way, source, sink in (("to the server", client, server), ("to the client", server, client)):
-            held: queue.Queue[tuple[float, bytes]] = queue.Queue(_HELD)
+            held: queue.Queue[tuple[float, bytes]] = queue.Queue(_MAX_HELD_PIECES)
             threads.append(threading.Thread(target=self._take, args=(pair, source, held), daemon=True))
             threads.append(threading.Thread(target=self._give, args=(pair, way, sink, held), daemon=True))
         for thread in threads:
@@ -164,11 +164,11 @@ class Proxy:
         data = b"-"
         try:
             while data:
-                data = source.recv(_PIECE)
+                data = source.recv(_PIECE_BYTES)
                 came = time.monotonic()
                 while not pair.over.is_set():
                     with contextlib.suppress(queue.Full):
-                        held.put((came, data), timeout=_LOOK_EVERY)
+                        held.put((came, data), timeout=_POLL_SECONDS)
                         break
         except OSError:
             pair.reset()
@@ -181,7 +181,7 @@ class Proxy:
         try:
             while not pair.over.is_set():
                 with contextlib.suppress(queue.Empty):
-                    came, data = held.get(timeout=_LOOK_EVERY)
+                    came, data = held.get(timeout=_POLL_SECONDS)
                     if self._hold(pair, faults, came, len(data)):
                         return
                     if not data:
@@ -212,7 +212,7 @@ class Proxy:
         until = max(came + faults.delay, time.monotonic() + size / faults.rate if faults.rate else 0.0)
         while not pair.over.is_set() and (faults.blocked or time.monotonic() < until):
             left = until - time.monotonic()
-            pair.over.wait(_LOOK_EVERY if faults.blocked else min(max(left, 0.0), _LOOK_EVERY))
+            pair.over.wait(_POLL_SECONDS if faults.blocked else min(max(left, 0.0), _POLL_SECONDS))
         return pair.over.is_set()
 
 

@@ -13,8 +13,8 @@ from tensorfleet.base import logging
 from tensorfleet.base.files import _errors_about as file_errors
 from tensorfleet.base.platform.exit_threads import beside, started
 
-_LONGEST = 600.0  # seconds to wait for a disk
-_LARGE = 1 << 20  # bytes that take a while to free
+_MAX_DISK_SECONDS = 600.0  # seconds to wait for a disk
+_MIN_SLOW_FREE_BYTES = 1 << 20  # bytes that take a while to free
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ def sync_folder(path: str) -> None:
         sync_file(os.path.dirname(path) or ".")
 
 
-class _Behind:
+class _BackgroundSync:
     """Files that are being put on disk while the program goes on, those of one call at a time."""
 
     def __init__(self) -> None:
@@ -73,25 +73,27 @@ class _Behind:
 
     def _join(self) -> None:
         if self._busy is not None:
-            self._busy.join(_LONGEST)
+            self._busy.join(_MAX_DISK_SECONDS)
             if self._busy.is_alive():
-                logging.error("The disk has not taken the last checkpoint in %d seconds; going on.", _LONGEST)
+                logging.error(
+                    "The disk has not taken the last checkpoint in %d seconds; going on.", _MAX_DISK_SECONDS
+                )
             self._busy = None
 
 
-_behind = _Behind()
-os.register_at_fork(after_in_child=_behind.__init__)  # type: ignore[misc]
+_background_sync = _BackgroundSync()
+os.register_at_fork(after_in_child=_background_sync.__init__)  # type: ignore[misc]
 
 
-def sync_behind(paths: Sequence[str]) -> None:
+def sync_in_background(paths: Sequence[str]) -> None:
     """Has files put on disk while the program goes on. Those of an earlier call are waited for."""
     if paths:
-        _behind.start(paths)
+        _background_sync.start(paths)
 
 
 def wait_for_disk() -> None:
     """Waits until the files given to `sync_behind` are on disk."""
-    _behind.finish()
+    _background_sync.finish()
 
 
 def sync_now(paths: Sequence[str]) -> None:
@@ -120,7 +122,7 @@ def remove_files(paths: Sequence[str]) -> None:
     """Deletes files; the room of those that were large is given back while the program goes on."""
     freed = []
     for path in paths:
-        if os.path.getsize(path) >= _LARGE:
+        if os.path.getsize(path) >= _MIN_SLOW_FREE_BYTES:
             freed.append(os.open(path, os.O_RDONLY))  # the bytes stay while somebody has them open
         os.remove(path)
     if freed:

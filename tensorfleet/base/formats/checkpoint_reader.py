@@ -16,7 +16,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.files import _errors_about as file_errors
 from tensorfleet.base.files import local_path
 from tensorfleet.base.formats.checkpoint_writer import (
-    AT_A_TIME,
+    CHUNK_BYTES,
     data_file,
     fixed_length,
     index_file,
@@ -126,7 +126,7 @@ class BundleReader:
             f.seek(entry.offset)
             view = content.data
             done = 0
-            while done < entry.size and (got := f.readinto(view[done : done + AT_A_TIME])):
+            while done < entry.size and (got := f.readinto(view[done : done + CHUNK_BYTES])):
                 crc = crc32c(content[done : done + got], crc)
                 done += got
         if done < entry.size:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import BundleEntryProto
     from tensorfleet.base.types import PathLike
 
-AT_A_TIME = 1 << 20  # bytes: they are still in the processor's cache when their checksum is computed
+CHUNK_BYTES = 1 << 20  # bytes: they are still in the processor's cache when their checksum is computed
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
@@ -117,8 +117,8 @@ class BundleWriter:
                 # As bytes: neither the checksum nor the file knows all of our types.
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 size, crc = flat.nbytes, 0
-                for start in range(0, size, AT_A_TIME):
-                    piece = flat[start : start + AT_A_TIME]
+                for start in range(0, size, CHUNK_BYTES):
+                    piece = flat[start : start + CHUNK_BYTES]
                     self._file.write(piece.data)
                     crc = crc32c(piece, crc)
         entry = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))

@@ -14,7 +14,7 @@ from tensorfleet.base.formats.records import again, inflated
 if TYPE_CHECKING:
     from tensorfleet.base.types import PathLike
 
-_CHUNK = 1 << 18
+_CHUNK_BYTES = 1 << 18
 
 
 class _Source(abc.ABC):
@@ -99,7 +99,7 @@ class Lines(_Source):
         left, at = index + self._skipped, 0
         with errors_about(self.path), open(self.path, "rb") as file:
             stream = inflated(file, self._compression)
-            while left and (data := stream.read(_CHUNK)):
+            while left and (data := stream.read(_CHUNK_BYTES)):
                 cut = -1
                 while left and (following := data.find(b"\n", cut + 1)) >= 0:
                     left, cut = left - 1, following
@@ -107,7 +107,7 @@ class Lines(_Source):
         return at
 
     def _fill(self) -> None:
-        data = self._stream.read(_CHUNK)
+        data = self._stream.read(_CHUNK_BYTES)
         if not data:
             self._ended = True
             if self._rest:
@@ -146,7 +146,7 @@ class CsvRecords(Lines):
         """Where in the file, unpacked, a record starts. Reads the file again."""
         with errors_about(self.path), open(self.path, "rb") as file:
             stream, text = inflated(file, self._compression), b""
-            while data := stream.read(_CHUNK):
+            while data := stream.read(_CHUNK_BYTES):
                 text += data
         at = 0
         for _ in range(index + self._skipped):
@@ -154,7 +154,7 @@ class CsvRecords(Lines):
         return at
 
     def _fill(self) -> None:
-        data = self._stream.read(_CHUNK)
+        data = self._stream.read(_CHUNK_BYTES)
         self._ended = not data
         text, at = self._rest + data, 0
         if not (b"\r" in text or (self._quotes and b'"' in text)):
@@ -240,7 +240,7 @@ class Pieces(_Source):
             raise errors.InvalidArgumentError(None, None, text)
 
     def _fill(self, size: int) -> None:
-        data = self._stream.read(max(size, _CHUNK))
+        data = self._stream.read(max(size, _CHUNK_BYTES))
         self._ended = not data
         self._ready += data
 

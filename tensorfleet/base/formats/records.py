@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
-_CHUNK = 1 << 18
-_MOST_LENGTHS = 4096
+_CHUNK_BYTES = 1 << 18
+_MAX_KNOWN_LENGTHS = 4096
 
 
 def framed(record: bytes) -> bytes:
@@ -138,7 +138,7 @@ class TFRecordWriter:
         self._flush_mode = _or(chosen.flush_mode, zlib.Z_SYNC_FLUSH)
         self._lock = threading.Lock()
         with errors_about(self._path):
-            self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK)  # noqa: SIM115
+            self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK_BYTES)  # noqa: SIM115
 
     def write(self, record: str | bytes) -> None:
         """Appends a record: bytes, or text to be encoded."""
@@ -203,10 +203,10 @@ class _Inflated:
             if self._stream.eof:
                 if self._kind != "GZIP":
                     break
-                packed = packed or self._file.read(_CHUNK)
+                packed = packed or self._file.read(_CHUNK_BYTES)
                 self._stream = zlib.decompressobj(_window(self._kind)) if packed else self._stream
             else:
-                packed = self._file.read(_CHUNK)
+                packed = self._file.read(_CHUNK_BYTES)
             if not packed:
                 break
             self._ready += self._inflate(packed)
@@ -290,7 +290,7 @@ class RecordReader:
             if known.get(length) != stored:
                 if extend(0, buffer[at : at + 8]) != unmask(stored):
                     raise self._corrupted(self._passed + at)
-                if len(known) < _MOST_LENGTHS:
+                if len(known) < _MAX_KNOWN_LENGTHS:
                     known[length] = stored
             end = at + _HEADER.size + length
             if end + _CHECKSUM.size > len(buffer):
@@ -314,7 +314,7 @@ class RecordReader:
         have = len(parts[0])
         while have < size:
             try:
-                more = self._source.read(max(_CHUNK, min(size - have, 64 * _CHUNK)))
+                more = self._source.read(max(_CHUNK_BYTES, min(size - have, 64 * _CHUNK_BYTES)))
             except errors.DataLossError as e:
                 place = f"{self._place()}, at byte {self._passed}"
                 raise errors.DataLossError(None, None, f"{e.message} ({place})") from None
