@@ -32,7 +32,7 @@ class DeviceSpec:
         self.device_index = None if device_index is None else int(device_index)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Replaces every part by what `spec` says, and returns self."""
+        """Replaces every part by that of `spec`, and returns self."""
         job, replica, task, kind, index = _parse(spec)
         self.job, self.replica, self.task = job, replica, task
         self.device_type, self.device_index = kind, index
@@ -101,6 +101,7 @@ def _type_name(kind: str | None) -> str | None:
 @lru_cache(maxsize=4096)
 def _parse(spec: str) -> _Parts:
     job = replica = task = kind = index = None
+    # TensorFlow takes the type as "device:GPU:0" and in the older form "gpu:0".
     for part in spec.split("/") if spec else ():
         key, *rest = part.split(":")
         if not part:
@@ -126,6 +127,7 @@ def _parse(spec: str) -> _Parts:
                     "/job:NAME/replica:N/task:N/device:CPU:N, any part left out."
                 )
         except ValueError as e:
+            # The errors raised above name the device; those of int() do not.
             if "device" in str(e):
                 raise
             raise ValueError(
@@ -148,7 +150,7 @@ def _canonical(device: str) -> str:
 
 @lru_cache(maxsize=4096)
 def hardware(device: str) -> str:
-    """What runs the operations of a device, by name: all CPUs of a task are the same processor."""
+    """The name of the processor behind a device: all CPUs of a task are the same one."""
     task, found, name = device.rpartition("/device:")
     return f"{task}{found}CPU" if name.startswith("CPU:") else device
 
@@ -162,6 +164,6 @@ def merged(outer: str, inner: str) -> str:
 
 
 def merge_device(spec: DeviceLike) -> Callable[[Any], str]:
-    """A device function that gives `spec` for whatever an op leaves open."""
+    """A device function that fills the parts an op leaves open from `spec`."""
     outer = canonical_name(spec)
     return lambda op: merged(outer, op if isinstance(op, str) else op.device or "")

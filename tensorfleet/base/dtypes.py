@@ -41,6 +41,7 @@ class DType:
         self = object.__new__(cls)
         self._enum, self._name, self._np = enum, name, np.dtype(np_type)
         self._base = self
+        # References have the number of their type plus 100, as in types.proto.
         ref = object.__new__(cls)
         ref._enum, ref._name, ref._np = enum + 100, name + "_ref", self._np
         ref._base, ref._ref, self._ref = self, ref, ref

@@ -61,7 +61,7 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong, in words."""
+        """The text of the error."""
         return self._message
 
     @property
@@ -113,7 +113,7 @@ class InvalidArgumentError(OpError):
 
 
 def invalid(message: str) -> InvalidArgumentError:
-    """The error of a kernel that cannot take its arguments; who runs it adds the operation."""
+    """The error of a kernel that cannot take its arguments; its caller adds the operation."""
     return InvalidArgumentError(None, None, message)
 
 
@@ -132,7 +132,7 @@ class NotFoundError(OpError):
 
 
 class AlreadyExistsError(OpError):
-    """What was to be created exists already."""
+    """A file, directory or name exists already."""
 
     def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, ALREADY_EXISTS)
@@ -202,7 +202,7 @@ class DataLossError(OpError):
 
 
 class UnauthenticatedError(OpError):
-    """The caller did not prove who it is."""
+    """The caller did not authenticate."""
 
     def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, UNAUTHENTICATED)
@@ -236,7 +236,7 @@ def exception_type_from_error_code(error_code: int) -> type[Any]:
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int | OpError:
-    """Returns the integer code of an exception class; for what is no class, warns and returns an error."""
+    """Returns the integer code of an exception class; for an argument that is no class, warns and returns an error."""
     if not isinstance(cls, type):
         warnings.warn("Unknown class exception", stacklevel=2)
         return UnknownError(None, None, "Unknown class exception")
@@ -258,7 +258,7 @@ class raise_exception_on_not_ok_status:
 
 
 def about(op: FailedOperation | None, error: BaseException) -> OpError:
-    """Turns what a kernel raised into an `OpError` that names `op`; an OpError without op gains it."""
+    """Turns an exception of a kernel into an `OpError` that names `op`; an OpError without op gains it."""
     if isinstance(error, OpError):
         if error._op is None:
             error._op = op
@@ -266,6 +266,7 @@ def about(op: FailedOperation | None, error: BaseException) -> OpError:
     if isinstance(error, MemoryError):
         text = f"OOM when running the kernel: {error or 'out of memory'}. Use smaller tensors or a smaller batch."
         return ResourceExhaustedError(None, op, text)
+    # NumPy and our kernels raise these for arguments that do not fit; anything else is a fault of the kernel.
     if isinstance(error, (ValueError, TypeError, ZeroDivisionError, IndexError)):
         return InvalidArgumentError(None, op, str(error))
     last = traceback.extract_tb(error.__traceback__)[-1:]

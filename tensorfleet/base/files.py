@@ -48,7 +48,7 @@ def local_path(name: PathLike) -> str:
 
 @contextmanager
 def _errors_about(path: str) -> Iterator[None]:
-    """What the operating system refuses, as the error TensorFlow raises for it."""
+    """Turns an error of the operating system into the one TensorFlow raises for it."""
     try:
         yield
     except OSError as e:
@@ -177,7 +177,7 @@ class GFile:
         return self.__next__()
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Hands written bytes to the operating system."""
         if self._writer is not None:
             with _errors_about(str(self._name)):
                 self._writer.flush()
@@ -205,7 +205,7 @@ publish(
 
 
 class FileStatistics(NamedTuple):
-    """What is known of a file without opening it."""
+    """Size, time of change and kind of a file."""
 
     length: int
     mtime_nsec: int
@@ -328,7 +328,7 @@ def walk(
 
 
 def whole_file(name: bytes | str) -> bytes:
-    """What a file holds."""
+    """The content of a file."""
     path = local_path(name)
     with _errors_about(path), open(path, "rb") as file:
         return file.read()

@@ -35,6 +35,7 @@ def get_logger() -> logging.Logger:
     with _lock:
         if _logger is None:
             _logger = logging.getLogger(_NAME)
+            # A script that has configured logging keeps its own handlers: no line appears twice.
             if not logging.getLogger().handlers and not _logger.handlers:
                 handler = logging.StreamHandler(sys.stderr)
                 handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
@@ -134,7 +135,7 @@ def log_if(level: int, msg: object, condition: object, *args: object) -> None:
 
 @export("logging.flush")
 def flush() -> None:
-    """Writes out what handlers still hold."""
+    """Writes out the buffers of the handlers."""
     for handler in get_logger().handlers:
         handler.flush()
 

@@ -28,7 +28,7 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
 
 
 def _spec_of(atom: object) -> Any:
-    """What takes a composite of one's own apart and puts it together again: its `_type_spec`."""
+    """The `_type_spec` of a user's composite, which takes it apart and puts it together again."""
     spec = getattr(atom, "_type_spec", None)
     return spec if hasattr(spec, "_to_components") and hasattr(spec, "_from_components") else None
 

@@ -1,4 +1,4 @@
-"""Properties that only show what an object holds."""
+"""Read-only properties of attributes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _runs, _runs_before, _since = 0, 0, 0.0
 
 
 class TaskStatus(NamedTuple):
-    """The last status of a task: what it does not know is None."""
+    """The last status of a task; unknown fields are None."""
 
     step: int | None = None
     loss: float | None = None
@@ -66,6 +66,7 @@ def _write() -> None:
     with contextlib.suppress(OSError):
         with open(f"{path}.new", "w") as file:
             file.write(" ".join([_UNKNOWN if _own.step is None else str(_own.step), *fields]))
+        # In one move: the launcher reads the file at any time.
         os.replace(f"{path}.new", path)
 
 

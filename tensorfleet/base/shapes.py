@@ -283,7 +283,7 @@ class TensorShape:
         return n
 
     def merge_with(self, other: AnyShape) -> TensorShape:
-        """What is known from both; ValueError when they contradict."""
+        """The dimensions known from both; ValueError when they contradict."""
         other = as_shape(other)
         if self._d is None:
             return other

@@ -1,4 +1,4 @@
-"""Checks of arguments: what is wrong is refused where it is given, with a sentence."""
+"""Checks of arguments, with errors that name the argument."""
 
 from __future__ import annotations
 

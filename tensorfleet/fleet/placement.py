@@ -27,7 +27,7 @@ def explain_placement(session: object, fetches: object = None) -> str:
 
 
 def _plain_session(given: object) -> BaseSession:
-    """The session itself, of what may be wrapped around it."""
+    """The session inside the wrappers of monitored sessions."""
     found: Any = given
     while not isinstance(found, BaseSession):
         inside = getattr(found, "_tf_sess", None)
@@ -43,7 +43,7 @@ def _plain_session(given: object) -> BaseSession:
 
 
 def placement_table(placer: Placer) -> str:
-    """The table of what a placer has placed."""
+    """The table of a placer's operations."""
     rows = [("operation", "type", "device", "because")]
     for op, device in sorted(placer.placed.items(), key=lambda pair: pair[0]._id):
         rows.append((op.name, op.type, _short(device), placer.reason(op, device)))

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", Tensor, IndexedSlices)
 POLICIES = ("measure", "scale", "drop", "wait")
+# Between two looks at how far the others are; each look is a run that reads one small variable.
 _POLL_SECONDS = 0.005
+# Half of the largest number: steps may still be added to it.
 _ENDED_STEPS = np.iinfo(np.int64).max // 2
 
 
@@ -119,6 +121,7 @@ class StalenessOptimizer(Optimizer):
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         with name_scope(name, self._name):
             ready = [g.values if isinstance(g, IndexedSlices) else g for g, _ in pairs]
+            # The step is read when the gradients are ready, where the step lives: no update can come between.
             with control_dependencies([*ready, *self._demand_hook()]), colocate_with(global_step.op):
                 now = global_step.read_value()
                 self.staleness = apply("Sub", now, self._seen, name="staleness")
@@ -236,7 +239,7 @@ class _All(SessionRunHook):
             hook.after_create_session(session, coord)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """What the first one asks for; the others only wait."""
+        """The arguments of the first hook; the others only wait."""
         asked: list[SessionRunArgs | None] = [hook.before_run(run_context) for hook in self._hooks]
         return asked[0]
 
@@ -357,6 +360,7 @@ class _WaitForSlowest(SessionRunHook):
         began, seen = time.monotonic(), None
         while True:
             steps = run_context.session.run(self._steps)
+            # A worker that was given up counts again as soon as its number of steps changes.
             counted = [int(n) for i, n in enumerate(steps) if i != self._me and self._lost.get(i) != int(n)]
             self._slowest = min(counted, default=_ENDED_STEPS)
             if self._mine - self._slowest <= self._bound:

@@ -47,6 +47,7 @@ class Timeline:
         for pid, device in enumerate(self._step_stats.dev_stats):
             events.append(_meta("process_name", pid, f"{device.device} Compute"))
             for node in device.node_stats:
+                # Viewers do not show events of no length.
                 start, length = node.all_start_micros, max(node.all_end_rel_micros, 1)
                 kind, inputs = _parse(node)
                 args = {"name": node.node_name, "op": kind} | {f"input{i}": n for i, n in enumerate(inputs)}

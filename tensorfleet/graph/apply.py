@@ -71,6 +71,7 @@ def apply_op(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs
     spec = registry.get(op_type)
     if len(inputs) != len(spec.inputs):
         raise TypeError(f"{op_type} takes {len(spec.inputs)} inputs, got {len(inputs)}.")
+    # The inputs decide: with tensors of another graph the operation is added there, not to the default graph.
     graph = graph_of(inputs) if inputs else get_default_graph()
     if graph is not get_default_graph():
         with graph.as_default():
@@ -90,6 +91,7 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
                 raise TypeError(f"{spec.name} got an unexpected attribute '{key}'.")
             if value is not None:
                 known[key] = clean_attr(spec, spec.attrs[key], value) if key in spec.attrs else value
+            # None for a required shape means unknown; for any other attribute it means the default.
             elif key in spec.attrs and spec.attrs[key] == Attr(key, "shape", registry.REQUIRED):
                 known[key] = TensorShape(None)
         flat: list[Tensor] = []
@@ -130,7 +132,7 @@ def add_raw(
 
 
 def _check_inputs(spec: OpSpec, tensors: Sequence[Tensor], attrs: dict[str, Any], name: str) -> None:
-    """Raises ValueError when a node's inputs are not what its op takes."""
+    """Raises ValueError when a node's inputs do not fit its op."""
     expected: list[tuple[DType, bool]] = []
     for arg in spec.inputs:
         if arg.type_list_attr:
@@ -248,6 +250,7 @@ def _convert_one(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any
             wanted = known.get(arg.type_attr)
             attr = spec.attrs.get(arg.type_attr)
             if wanted is None and attr is not None and attr.default is not registry.REQUIRED:
+                # A default type is a preference: [1, 2] becomes int32, but a tensor keeps its type.
                 preferred = attr.default if _fits(value, attr.default) else None
         try:
             tensor = to_tensor(value, wanted, name, preferred, arg.is_ref)
@@ -287,6 +290,7 @@ def _fits(value: object, kind: object) -> bool:
 
 
 def _type_conflict(spec: OpSpec, arg: Arg, value: TensorLike, wanted: DType, error: Exception) -> Exception:
+    # TensorFlow has three messages for a wrong type, by the kind of the value; users search for them.
     plain = isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic))
     if plain and not isinstance(error, TypeError):
         return error
@@ -329,6 +333,7 @@ def _check_allowed(spec: OpSpec, arg: Arg, got: DType, name: str = "") -> None:
 def _convert_list(spec: OpSpec, arg: Arg, values: object, known: dict[str, Any]) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}.")
+    # The first tensor of a list decides the type, so that numbers before it are converted to that type.
     if arg.type_attr and arg.type_attr not in known:
         for v in values:
             if isinstance(v, Tensor) or hasattr(v, "_as_graph_element"):
@@ -383,6 +388,7 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
         raise ValueError(
             "Cannot create a tensor proto whose content is larger than 2GB. Feed a placeholder or read a file instead."
         )
+    # A constant never changes, and readers share its array.
     if array.flags.writeable:
         array = array.copy()
         array.flags.writeable = False  # the caller may go on changing theirs
@@ -397,7 +403,7 @@ def constant(
     name: str | None = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor that always has this value; with `shape`, the last value fills what is missing."""
+    """A tensor that always has this value; with `shape`, the last value fills the missing elements."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
         raise TypeError(f"Expected a Python or numpy value, got the tensor {value.name!r}; use tf.identity.")

@@ -1,7 +1,7 @@
-"""What a `GraphDef` must be before anything is made of it: no bigger than the limits, and without contradictions.
+"""Checks of a `GraphDef` before anything is built from it: its size against limits, and its consistency.
 
-A graph can come from a file or from another process, so nothing of it is believed: every size is compared with a limit
-before memory is taken for it, and a graph that is refused leaves nothing behind.
+A graph can come from a file or from another process, so it is not trusted: every size is compared with a limit
+before memory is allocated for it, and a refused graph leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _by_name(nodes: list[Any]) -> dict[str, int]:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError for what cannot be the name of a node."""
+    """Raises ValueError for an invalid name of a node."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"Node '{name[:200]}': Node name contains invalid characters")
     if "/" in name and (".." in name.split("/") or name.count("/") >= MAX_DEPTH):

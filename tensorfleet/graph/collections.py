@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Collections:
-    """What `tf.Graph` offers for collections."""
+    """The methods of `tf.Graph` about collections."""
 
     _lock: threading.RLock
     _collections: dict[Hashable, list[Any]]

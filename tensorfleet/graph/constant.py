@@ -1,4 +1,4 @@
-"""What is known of a tensor's value while the graph is built: shapes and small arithmetic on them."""
+"""Values of tensors that are known while the graph is built: constants, shapes, small arithmetic on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
 
 
 def of_shape(op: Operation) -> np.ndarray | None:
-    """What one of `SHAPE_OPS` gives, when the static shape tells."""
+    """The result of one of `SHAPE_OPS`, if the static shape determines it."""
     shape = op._inputs[0].shape
     if op.type == "VariableShape":
         source = op._inputs[0]._op
@@ -51,6 +51,7 @@ def of_shape(op: Operation) -> np.ndarray | None:
 
 def _evaluate(op: Operation) -> tuple[Array, ...]:
     spec = op.spec
+    # Only cheap ops with integer, boolean or float results: this runs while the user builds the graph.
     if not spec.pure or spec.heavy or not op._inputs or spec.name.startswith("Placeholder"):
         return _UNKNOWN
     for out in op._outputs:
@@ -124,7 +125,7 @@ def _dimension(tensor: Tensor) -> int | None:
 
 
 def _enters_from_outermost(op: Operation) -> bool:
-    """Whether a tensor is what a loop outside of all others takes in as it is: shapes inside may be made of it.
+    """Whether an outermost loop takes in a tensor as an invariant: shapes inside the loop may be computed from it.
 
     Only shapes: `tf.get_static_value` does not know it.
     """
@@ -132,7 +133,7 @@ def _enters_from_outermost(op: Operation) -> bool:
 
 
 def _computed(op: Operation) -> int | None:
-    """What is computed from other dimensions."""
+    """A dimension that is computed from other dimensions."""
     if (
         not op.spec.pure
         or not op._inputs

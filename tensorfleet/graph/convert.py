@@ -1,4 +1,4 @@
-"""From Python values to tensors: dtype rules, numpy arrays, and what users register."""
+"""From Python values to tensors: dtype rules, numpy arrays, and conversions that users register."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def to_tensor(
                 f"{value.dtype.name}: {str(value)!r}. Use tf.cast."
             )
         return value
+    # By priority, and of equal ones in the order of registration, as TensorFlow documents it.
     for _, types, convert in _REGISTERED:
         if isinstance(value, types):
             made = _call(convert, value, wanted, name, preferred, as_ref)
@@ -187,6 +188,7 @@ def make_array(value: TensorLike, dtype: DType | None = None) -> np.ndarray:
         return _strings(value)
     if dtype is None:
         return _guess(value)
+    # NumPy would cut 1.5 to 1 without a word; TensorFlow refuses it.
     _check_fits(value, dtype)
     try:
         array = np.array(value, dtype=dtype.np_dtype)
@@ -207,6 +209,7 @@ def _wrapped(value: TensorLike) -> np.ndarray:
 
 
 def _from_numpy(array: np.ndarray, dtype: DType | None) -> np.ndarray:
+    # Strings are object arrays of bytes everywhere: NumPy's fixed-width ones drop trailing NULs.
     if array.dtype.kind in "USO":
         if dtype is not None and dtype.base_dtype != dtypes.string:
             if array.dtype.kind == "O":
@@ -270,6 +273,7 @@ def _guess(value: TensorLike) -> np.ndarray:
     except ValueError as e:
         raise _ragged(value, e) from e
     kind = array.dtype.kind
+    # Python floats become float32, but a list of np.float64 values keeps its type.
     if kind == "f" and not _holds(value, np.float64):
         return array.astype(np.float32) if array.dtype == np.float64 else array
     if kind == "i" and array.dtype == np.int64 and not _holds(value, np.int64):
@@ -375,6 +379,7 @@ _REAL = (int, float, np.integer, np.floating)
 
 def _check_fits(value: TensorLike, dtype: DType) -> None:
     """Raises TypeError for a leaf that TensorFlow would refuse to turn into `dtype`."""
+    # bool is tested first: it is a subclass of int, and TensorFlow takes it for a number.
     base = dtype.base_dtype
     for leaf in _leaves(value):
         if leaf is None:

@@ -44,6 +44,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 "'variables' keyword argument."
             )
         flat = nest.flatten(result)
+        # The inputs and variables pass through the IdentityN as well, so that it lies between them and the result in the
+        # graph: `gradients` then reaches it from each of them, and it hands their gradients out.
         outputs = apply_list(
             "IdentityN", [*[to_tensor(r) for r in flat], *inputs, *map(to_tensor, variables)]
         )

@@ -1,4 +1,4 @@
-"""Which tensor or operation of a graph is meant: by its name, or by what stands for it."""
+"""Looks up a tensor or operation of a graph by its name or by an object that stands for it, such as a variable."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def find_element(graph: Graph, obj: object, allow_tensor: bool, allow_operation:
     if isinstance(obj, (Tensor, Operation)):
         found = obj
     else:
+        # Variables, queues and user classes stand for a tensor or its name.
         convert = getattr(obj, "_as_graph_element", None)
         element = convert() if convert else None
         if element is None:

@@ -19,6 +19,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
+# A copied constant keeps its value known inside the body (a reshape's target, an axis); a large one is data.
 _MAX_COPIED_ELEMENTS = 1 << 12  # elements of a constant that are copied rather than captured
 
 
@@ -44,7 +45,7 @@ class FunctionGraph(Graph):
         #: what its `FunctionDef` says besides the body: description, output_names, attrs
         self.told: dict[str, Any] = {}
         self._copied: dict[Operation, Operation] = {}
-        # Functions called inside are the outer graph's too.
+        # The tables are shared, not copied: a function that is called inside is the outer graph's, too.
         self._functions = outer._functions
         self._function_names = outer._function_names
         self._function_gradients = outer._function_gradients
@@ -65,7 +66,7 @@ class FunctionGraph(Graph):
         return made
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor of the graph around this one."""
+        """The tensor in this body that stands for one of the graph around it."""
         found = self.captures.get(tensor)
         if found is not None:
             return found
@@ -121,6 +122,7 @@ class FunctionGraph(Graph):
         made = self.add_op(op.spec, inputs, attrs, types, op.name.replace("/", "_"))
         for mine, theirs in zip(made._outputs, op._outputs, strict=True):
             mine._shape = theirs._shape
+        # Errors in the copy show the user's line of the original.
         made._stack = op._stack
         if op._control_inputs:
             made._add_control_inputs([self._copied[c] for c in op._control_inputs])
@@ -146,7 +148,7 @@ class FunctionGraph(Graph):
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
-        """Waits only for what is inside: the rest is done before the function is called."""
+        """Waits only for operations inside: the others are done before the function is called."""
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if getattr(c, "graph", self) is self]
         with super().control_dependencies(control_inputs):
@@ -179,7 +181,7 @@ def trace(
     by_value: bool = False,
     copies_variables: bool = True,
 ) -> tuple[FunctionGraph, Any]:
-    """Runs `call` with placeholders in a new body; the body and what `call` returned.
+    """Runs `call` with placeholders in a new body; gives the body and the result of `call`.
 
     The caller sets the body's `outputs` and names it in an attribute of an operation.
     """

@@ -1,4 +1,4 @@
-"""What a gradient is taken with respect to: tensors, and what stands for variables, in the graph or in a function of it."""
+"""The tensors that gradients are taken with respect to: of variables too, and inside functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def source(x: TensorLike) -> Tensor:
-    """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
+    """The tensor a gradient is taken with respect to; for a variable, its handle or reference."""
     if isinstance(x, Tensor):
         return x
     handle = getattr(x, "handle", None)
@@ -29,7 +29,7 @@ def source(x: TensorLike) -> Tensor:
 
 
 def inside(x: TensorLike) -> Tensor:
-    """The tensor a gradient is taken with respect to; inside a function, what stands there for one from around."""
+    """The tensor a gradient is taken with respect to; inside a function, the capture of an outer one."""
     found = source(x)
     graph = get_default_graph()
     if not graph._building_function:

@@ -34,7 +34,7 @@ class AggregationMethod:
 
 @export("UnconnectedGradients")
 class UnconnectedGradients(enum.Enum):
-    """What `tf.gradients` gives for an input the result does not depend on."""
+    """The gradient that `tf.gradients` gives for an input the result does not depend on."""
 
     NONE = "none"
     ZERO = "zero"
@@ -153,12 +153,14 @@ class _Walk:
         while stack:
             op = stack.pop()
             node = self._node(op) if op._control_flow_context is not None else op
+            # Inside its own loop a walk goes through one iteration: it does not follow the back edge.
             if node in from_xs or (op.type == "NextIteration" and node is op):
                 continue
             from_xs.add(node)
             for t in _results(node):
                 if _trainable(t):
                     stack.extend(t._consumers)
+        # Kept apart from the intersection below: a loop's gradient needs to know which of its inputs lead to xs.
         self.reached = from_xs
         reach: set[_Node] = set()
         back: list[_Node] = [self._node(y._op) for y in self.ys]
@@ -211,6 +213,7 @@ class _Walk:
 
     def _order(self) -> list[_Node]:
         """The operations between, users first, otherwise the last made first."""
+        # Mostly every operation is newer than its inputs, and a sort by age replaces the topological one.
         if not any(map(_out_of_order, self.between)):
             return sorted(self.between, key=_position, reverse=True)
         users: dict[_Node, set[_Node]] = {node: set() for node in self.between}
@@ -260,6 +263,7 @@ class _Walk:
             t for out, t in loop.invariants.items() if t._op.type in ("Enter", "RefEnter") and _trainable(t)
         ]
         wanted = [t for t in wanted if self._reaches(t._op._inputs[0])]
+        # Which loop variable influences which in one iteration; the closures below follow that over all iterations.
         inner = {i: _Walk(nexts, [loop.switches[i][1]], [], self.scope, loop) for i in movable}
         feeds = {i: {j for j in movable if inner[i].touches(nexts[j])} for i in movable}
         outside = _Walk(nexts, wanted, [], self.scope, loop)
@@ -283,6 +287,7 @@ class _Walk:
             return
         with name_scope(op.name + "_grad"), self._near(op), op.graph._original_op(op):
             filled = grads
+            # Gradient functions expect a tensor for each output: outputs that the result does not use get zeros.
             if not getattr(function, "accepts_none", False):
                 filled = [
                     apply("ZerosLike", t) if g is None and _trainable(t) and not t.dtype._is_ref_dtype else g
@@ -303,7 +308,7 @@ class _Walk:
                 self.pending.setdefault(t, []).append(g)
 
     def _check_loop(self, op: Operation) -> None:
-        """Refuses to go, in the body of a loop, to what the loop began with."""
+        """Raises ValueError when a walk in the body of a loop leads to the loop's initial values."""
         if op.type not in ("Switch", "RefSwitch") or op._inputs[1]._op.type != "LoopCond":
             return
         if op._control_flow_context is not op.graph._get_control_flow_context():
@@ -348,6 +353,7 @@ class _Walk:
         if grads is None:
             return self.final.get(tensor)
         total = grads[0] if len(grads) == 1 else self._sum(tensor, grads)
+        # One of xs may be an input of another: its gradient is kept when the walk has passed it.
         if id(tensor) in self._kept:
             self.final[tensor] = total
         return total
@@ -367,6 +373,7 @@ class _Walk:
                 for g in dense[1:]:
                     total = apply("AddN", [total, g])
                 return total
+            # First on each device, then between devices: one tensor per device crosses the network.
             return _added([_added(same, same[0]._op) for same in _by_device(dense)])
 
 
@@ -379,7 +386,7 @@ def _by_device(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 
 def _added(tensors: list[Tensor], beside: Operation | None = None) -> Tensor:
-    """The sum of tensors, made beside an operation whatever is around."""
+    """The sum of tensors, colocated with an operation regardless of the blocks around."""
     if len(tensors) == 1:
         return tensors[0]
     with nullcontext() if beside is None else colocate_with(beside, ignore_existing=True):
@@ -437,7 +444,7 @@ def _joined(slices: list[IndexedSlices]) -> IndexedSlices:
 
 
 def _out_of_order(node: _Node) -> bool:
-    """Whether a node may be older than what it takes: it is or is in a loop or branch, or was given another input."""
+    """Whether a node may be older than its inputs: it is or is in a loop or branch, or an input was replaced."""
     if not isinstance(node, Operation) or node._control_flow_context is not None:
         return True
     return any(t._op._id > node._id for t in node._inputs)
@@ -486,7 +493,7 @@ def _trainable(tensor: Tensor) -> bool:
 
 
 def _settle_shape(op: Operation, tensor: Tensor, grad: Gradient) -> None:
-    """A gradient has the shape of its input: what is known of the one is known of the other."""
+    """Gives a gradient the static shape of its input."""
     if not isinstance(grad, Tensor) or tensor.dtype.name == "resource":
         return
     if not grad.shape.is_compatible_with(tensor.shape):

@@ -87,7 +87,7 @@ class Graph(Collections):
 
     @property
     def _c_graph(self) -> Graph:
-        """What functions of TensorFlow's C library are given for a graph."""
+        """The graph itself, for functions of TensorFlow's C library."""
         return self
 
     def _unsafe_unfinalize(self) -> None:
@@ -172,6 +172,7 @@ class Graph(Collections):
         """Adds an operation whose inputs and attributes are already checked; `name` ending in / is final."""
         self._check_not_finalized()
         if self._building_function:
+            # A body may use tensors of the graph around it: each becomes an argument of the function.
             inputs = [t if t.graph is self else self.capture(t) for t in inputs]
         for t in inputs:
             if t.graph is not self:
@@ -187,7 +188,9 @@ class Graph(Collections):
                 raise ValueError(f"'{full}' is not a valid node name")
             state = self._local()
             waits = self._control_inputs_for(inputs)
+            # Past the metaclass: Operation(...) itself is TensorFlow's constructor from a NodeDef.
             op: Operation = type.__call__(Operation, self, spec, full, inputs, waits, attrs, output_types)
+            # Before the operation is registered: when its shapes contradict, the graph does not keep it.
             infer_shapes(op)
             if self._scoped_attrs:
                 attrs.update(
@@ -208,11 +211,13 @@ class Graph(Collections):
                 t._consumers.append(op)
             for group in state.control_groups:
                 group.members.add(op)
+            # Device functions see the whole operation: replica_device_setter looks at its type and name.
             self._apply_device_functions(op)
             if colocated:
                 self._apply_colocation(op, state)
             if state.device_lines or state.colocation_lines:
                 self._lines[op] = state.device_lines, state.colocation_lines
+        # Contexts may add operations themselves (a Switch for an outer tensor): this one is complete by now.
         context = op._control_flow_context
         for t in op._inputs:
             theirs = t._op._control_flow_context
@@ -223,7 +228,7 @@ class Graph(Collections):
         return op
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands inside a function's body for a tensor of the graph around it."""
+        """The tensor in a function's body that stands for one of the graph around it."""
         raise ValueError(f"{tensor} is not an element of this graph.")
 
     def create_op(
@@ -261,6 +266,7 @@ class Graph(Collections):
     def _local(self) -> Stacks:
         state: Stacks | None = getattr(self._state, "stacks", None)
         if state is None:
+            # The stacks belong to a thread: two threads can build one graph in different scopes.
             state = self._state.stacks = Stacks(self._device_functions_outer)
         return state
 
@@ -414,6 +420,7 @@ class Graph(Collections):
         """Makes new operations wait for these; None clears all dependencies of outer blocks."""
         state = self._local()
         if control_inputs is None:
+            # None also leaves the branch or loop around, as in TensorFlow: initializers are built outside of it.
             saved = state.control_groups, state.control_flow_context
             state.control_groups, state.control_flow_context = [], None
             try:
@@ -494,7 +501,7 @@ class Graph(Collections):
     # -- protos --
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """This graph as a `GraphDef`; with `from_version`, only what was added since."""
+        """This graph as a `GraphDef`; with `from_version`, only operations added since."""
         from tensorfleet.graph.graphdef import export_graph
 
         return export_graph(self, from_version, add_shapes)

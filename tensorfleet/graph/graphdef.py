@@ -1,4 +1,4 @@
-"""Graphs as `GraphDef`: out to TensorBoard and TensorFlow; what it is made of, in from either."""
+"""Graphs as `GraphDef`: writing graphs, nodes and attributes; reading attributes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def versions() -> VersionDef:
 
 
 def graph_versions(graph: Graph) -> VersionDef:
-    """The `VersionDef` of a graph: that of what was imported into it, if anything was."""
+    """The `VersionDef` of a graph; after an import, that of the imported nodes."""
     found = versions()
     if graph._versions is not None:
         found.CopyFrom(graph._versions)
@@ -105,6 +105,7 @@ def guess_kind(value: object) -> str:
     """The kind of an attribute that is not in the op's declaration, such as `_class`."""
     if isinstance(value, (list, tuple)):
         return f"list({guess_kind(value[0]) if value else 'string'})"
+    # bool before int, whose subclass it is.
     kinds: list[tuple[Any, str]] = [
         (bool, "bool"),
         (int, "int"),

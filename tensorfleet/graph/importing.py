@@ -61,7 +61,7 @@ def import_graph_def(
 
 
 def extend_graph(graph: Graph, graph_def: GraphDef, mapping: dict[str, Any]) -> None:
-    """Adds nodes under their own names and on their own devices; `mapping` says what they take from the graph."""
+    """Adds nodes under their own names and on their own devices; `mapping` gives their inputs from the graph."""
     check_graph_def(graph_def, mapping)
     with graph.as_default(), graph.name_scope(None):
         _Import(graph, graph_def, mapping, "", keep_devices=True).run(None)
@@ -82,7 +82,7 @@ def _as_graph_def(graph_def: object) -> GraphDef:
 
 
 def _write_defaults(graph_def: GraphDef) -> None:
-    """Writes into the caller's own message what its nodes leave out, which scripts then read."""
+    """Writes default attributes into the caller's own message; scripts read them there."""
     for node in graph_def.node:
         spec = registry.find(node.op)
         for attr in spec.attrs.values() if spec is not None else ():
@@ -196,7 +196,8 @@ class _Import:
         self.back: list[tuple[Operation, int, str]] = []
 
     def run(self, wanted: list[str] | None) -> list[Any] | None:
-        """Adds every node after its inputs, then looks up what is to be returned."""
+        """Adds every node after its inputs, then looks up the elements to return."""
+        # First: operations that were removed from TensorFlow are accepted or refused by the version of the graph.
         self._merge_versions()
         for function in self.graph_def.library.function:  # read when it is first called
             self.graph._functions.setdefault(function.signature.name, function)
@@ -206,6 +207,7 @@ class _Import:
             self._add(name)
         for op, i, text in self.back:
             source, _, index = text.partition(":")
+            # The back edges of loops come last: their sources did not exist when the Merge was made.
             op._update_input(i, self._output(op.name, source, index))
         self._colocate()
         unused = [k for k in self.mapping if k not in self.used and not self._exists(k)]
@@ -385,7 +387,7 @@ class _Import:
 
 
 def _believe(op: Operation, told: Iterable[TensorShapeProto]) -> None:
-    """Narrows the shapes of an operation's outputs to those that the node was written with."""
+    """Narrows the shapes of an operation's outputs to those in the node."""
     for tensor, proto in zip(op._outputs, told, strict=False):
         shape = TensorShape(proto)
         if not tensor._shape.is_compatible_with(shape):

@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices`: some rows of a tensor; and the base of all that stands for several tensors."""
+"""`tf.IndexedSlices`: some rows of a tensor; and the base of composite tensors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class CompositeTensor:
-    """What stands for several tensors: sparse tensors, rows of a larger tensor."""
+    """Base of values that consist of several tensors: sparse tensors, rows of a larger tensor."""
 
 
 class IndexedSlices(CompositeTensor):
-    """Rows `values` at positions `indices` of a larger tensor: what a gather's gradient is."""
+    """Rows `values` at positions `indices` of a larger tensor, such as the gradient of a gather."""
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values

@@ -1,4 +1,4 @@
-"""What kernels are given besides arrays, as protocols: the runtime, which comes later in a step, has the classes."""
+"""The arguments of kernels besides arrays, as protocols. Their classes are in the runtime, a later folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Event(Protocol):
     """An event that a step waits for, as `threading.Event` is."""
 
     def set(self) -> None:
-        """Wakes whoever waits."""
+        """Wakes the waiting thread."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it is set before the time is over."""
@@ -50,7 +50,7 @@ class Step(Protocol):
 
     @property
     def asker(self) -> Any:
-        """Who asked for the results, when it was another process: it may have gone."""
+        """The process that asked for the results, if it is another one: it may have gone."""
 
     def wait(self, event: Event, what: str, long: object = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
@@ -59,14 +59,14 @@ class Step(Protocol):
         """Has `held.set()` called when the step ends, unless it is let go before."""
 
     def let_go(self, held: Event) -> None:
-        """Ends what `hold` began."""
+        """Undoes `hold`."""
 
     def stoppable(self, call: Callable[[], T]) -> T:
-        """What a Python function returns, which is interrupted when the step is cancelled."""
+        """Calls a Python function, which is interrupted when the step is cancelled; gives its result."""
 
 
 class HostContext(Protocol):
-    """What a host op's kernel receives instead of an array namespace."""
+    """The first argument of a host op's kernel, in place of the array namespace."""
 
     @property
     def op(self) -> Operation:
@@ -89,7 +89,7 @@ class HostContext(Protocol):
 
 
 class Check(Protocol):
-    """What a kernel calls to refuse its arguments: at once in NumPy, when the program has run under XLA."""
+    """The function with which a kernel refuses its arguments: at once in NumPy, after the program has run in XLA."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""Calling a kernel: which arguments it gets, in which array namespace, and what comes back."""
+"""Calling a kernel: its arguments, its array namespace, its results."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Kernel:
 
     def in_numpy(self) -> Callable[..., Any] | None:
         """A shorter way to the one result on numpy arrays, for the kernels that allow it."""
+        # A subclass that overrides `call` does more than to call the kernel.
         if type(self).call is not Kernel.call or self.groups is not None or self.checks or not self.single:
             return None
         return partial(self.function, np, **self.attrs)
@@ -54,6 +55,7 @@ class Kernel:
             result = self.function(first, *values, check=check or raise_now, **self.attrs)
         else:
             result = self.function(first, *values, **self.attrs)
+        # Kernels return one array, a tuple, a list, or None: this is called for every op of every interpreted step.
         if type(result) is not tuple:
             if result is None:
                 return ()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_library(proto: GraphDef, graph: Graph, ops: Iterable[Operation] | None = None) -> None:
-    """Adds the functions of a graph to a GraphDef: all, or those that some operations use, directly or not."""
+    """Adds the functions of a graph to a GraphDef: all, or the ones that some operations use, directly or not."""
     names = list(graph._functions) if ops is None else _used(graph, ops)
     for name in names:
         body = graph._functions[name]
@@ -71,6 +71,7 @@ def function_def(graph: FunctionGraph) -> FunctionDef:
         attr_to_proto(guess_kind(value), value, proto.attr[key])
     arguments: dict[Tensor, str] = {}
     for i, tensor in enumerate((*graph.inputs, *graph.captures.values())):
+        # TensorFlow takes lower-case argument names only; the number keeps them apart.
         arguments[tensor] = name = re.sub(r"[^a-z0-9_]", "_", tensor._op.name.lower()).strip("_") + f"_{i}"
         proto.signature.input_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
         proto.arg_attr[i].attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape.as_proto())
@@ -85,7 +86,7 @@ def add_body(
     arguments: dict[Tensor, str],
     results: dict[str, Tensor],
 ) -> None:
-    """Adds to a `FunctionDef` what it computes, from tensors that are its arguments, and the names of its results."""
+    """Adds operations to a `FunctionDef`, and the names of its results."""
     given = {tensor._op: name for tensor, name in arguments.items()}
     for op in operations:
         if op not in given:

@@ -51,13 +51,13 @@ def _as_protos(collection_name: str) -> tuple[str, Callable[..., Any], Callable[
 
 
 def to_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    """What writes the items of a collection, if it was declared."""
+    """The function that writes the items of a collection, if one was declared."""
     declared = _as_protos(collection_name)
     return declared[1] if declared else None
 
 
 def from_proto_function(collection_name: str) -> Callable[..., Any] | None:
-    """What reads the items of a collection, if it was declared."""
+    """The function that reads the items of a collection, if one was declared."""
     declared = _as_protos(collection_name)
     return declared[2] if declared else None
 
@@ -80,8 +80,8 @@ def export_meta_graph(
 ) -> MetaGraphDef:
     """The graph with its collections as a `MetaGraphDef`, also written to `filename` when given.
 
-    With `export_scope`, only what is under that scope; what it takes from outside is listed in the collection
-    "unbound_inputs" (or `unbound_inputs_col_name`), and given as `input_map` when it is imported.
+    With `export_scope`, only the nodes under that scope; their inputs from outside are listed in the collection
+    "unbound_inputs" (or `unbound_inputs_col_name`). Give them as `input_map` when you import it.
     """
     from tensorfleet.base.protos import MetaGraphDef
 
@@ -129,7 +129,7 @@ def _drop_other_savers(graph_def: GraphDef, saver_def: SaverDef | None) -> None:
 
 
 def _describe(meta: MetaGraphDef, strip: bool) -> None:
-    """Which version wrote it, and what the ops are that it uses."""
+    """Adds the version that wrote it and the ops that it uses."""
     info = meta.meta_info_def
     if strip:
         strip_default_attrs(meta.graph_def)
@@ -184,7 +184,7 @@ def strip_default_attrs(graph_def: GraphDef) -> None:
 
 
 def _keep_scope(graph_def: GraphDef, scope: str) -> list[str]:
-    """Leaves only the nodes of a scope, without its name; gives the names of what they take from outside."""
+    """Leaves only the nodes of a scope, without its name; gives the names of their inputs from outside."""
     prefix = scope.rstrip("/") + "/"
     unbound: dict[str, None] = {}
     kept = [type(n).FromString(n.SerializeToString()) for n in graph_def.node if n.name.startswith(prefix)]
@@ -230,6 +230,7 @@ def add_collection_def(
     try:
         _write_collection(meta_graph_def, key, items, export_scope)
     except (TypeError, ValueError, AttributeError, errors.OpError) as e:
+        # Half a collection would be read as a whole one.
         meta_graph_def.collection_def.pop(key, None)
         logging.warning("Collection %r was not written: %s", key, e)
 
@@ -309,7 +310,7 @@ def scope_of_import(graph: Graph, import_scope: str | None) -> str:
 def _read_collection(
     graph: Graph, name: str, stored: CollectionDef, scope: str, seen: dict[bytes, Any]
 ) -> list[Any]:
-    """The items of a collection. What is in several of them is one object, that `seen` remembers."""
+    """The items of a collection. An item of several collections is one object, which `seen` remembers."""
     kind = stored.WhichOneof("kind")
     if kind == "node_list":
         return [graph.as_graph_element(prepend_scope(v, scope)) for v in stored.node_list.value]

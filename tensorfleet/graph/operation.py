@@ -93,6 +93,7 @@ class Operation(metaclass=_ByNode):
         self._control_flow_context: Any = None
         self._constant: tuple[Array, ...] | None = None  # memo of graph.constant.constant_value, per output
         self._gradient_function: GradientFunction | None = None
+        # Code and line pairs only: the text is read when an error or `traceback` shows it.
         self._stack = source_lines.user_stack()
         self._id = 0
         self._outputs = tuple(Tensor(self, i, t) for i, t in enumerate(output_types))
@@ -261,7 +262,7 @@ class Operation(metaclass=_ByNode):
         self.graph._touched()
 
     def _forget_constant(self) -> None:
-        """Drops what was known of the values of this operation, and of those made from them."""
+        """Drops the known values of this operation, and of operations that use them."""
         stack = [self]
         while stack:
             op = stack.pop()
@@ -348,7 +349,7 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape while the graph is built."""
+        """The static shape: as much as is known while the graph is built."""
         return self._shape
 
     def _shape_as_list(self) -> list[Any] | None:
@@ -358,11 +359,11 @@ class Tensor:
         return None if self.shape.rank is None else tuple(self.shape.as_list())
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape while the graph is built."""
+        """The static shape: as much as is known while the graph is built."""
         return self._shape
 
     def set_shape(self, shape: AnyShape) -> None:
-        """Adds to what is known of the shape; ValueError when it contradicts."""
+        """Narrows the static shape; ValueError when the two contradict."""
         given = as_shape(shape)
         if not self._shape.is_compatible_with(given):
             raise ValueError(difference(self._shape, given))
@@ -373,7 +374,7 @@ class Tensor:
         return list(self._consumers)
 
     def _as_tf_output(self) -> Tensor:
-        """What functions of TensorFlow's C library are given for a tensor."""
+        """The tensor itself, for functions of TensorFlow's C library."""
         return self
 
     def _as_node_def_input(self) -> str:

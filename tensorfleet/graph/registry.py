@@ -1,4 +1,4 @@
-"""The op table: what an operation takes, gives, computes, and how it differentiates.
+"""The op table: inputs, outputs, kernel and gradient of each op.
 
 An op is declared once, in one block:
 
@@ -12,8 +12,8 @@ input arrives as a list), then, by keyword, the attributes it names as keyword-o
 It returns one array, or a tuple with one per output.
 
 Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T), axis: Tidx[0] -> out: T"
-             (what is in brackets is the rank: one number, or "1+" for at least 1, "1-" for at most 1; or the
-             dimensions, "[n,4]" or "[2,]": numbers, names of what must be equal, and "_" for any)
+             (the brackets hold the rank: one number, or "1+" for at least 1, "1-" for at most 1; or the
+             dimensions, "[n,4]" or "[2,]": numbers, names of dimensions that must be equal, and "_" for any)
 Attributes:  "T: number; N: int >= 1; transpose_a: bool = false; Tidx: index = int32; padding: string"
 """
 
@@ -78,7 +78,7 @@ class Arg:
 
 @dataclass(frozen=True)
 class Attr:
-    """One attribute of an op: its kind, its default (or `REQUIRED`), and for types what is allowed."""
+    """One attribute of an op: its kind, its default (or `REQUIRED`), and its allowed values."""
 
     name: str
     kind: str
@@ -365,6 +365,7 @@ def _limits(
     """`ranked` and `sized` of an op; inputs behind a list are counted from the end."""
     ranked, sized = [], []
     for i, arg in enumerate(inputs):
+        # The length of a list is known only for an operation.
         behind = any(a.number_attr or a.type_list_attr for a in inputs[:i])
         position = i - len(inputs) if behind else i
         if arg.ranks is not None:
@@ -376,7 +377,7 @@ def _limits(
 
 @cache
 def parse_attrs(text: str) -> dict[str, Attr]:
-    """Reads "T: number; axis: int = 0" into attributes. Nobody changes what it returns."""
+    """Reads "T: number; axis: int = 0" into attributes. The result is cached: do not change it."""
     found = {}
     for part in _split(text, ";"):
         name, _, rest = (p.strip() for p in part.partition(":"))

@@ -102,6 +102,7 @@ class default_session:
         stack = session_stack()
         if self.enforce_nesting and stack and stack[-1] is not self._session:
             raise AssertionError(f"Nesting violated for default stack of {type(self._session)} objects")
+        # Without `enforce_nesting` it may lie anywhere in the stack.
         if self._session in stack:
             stack.remove(self._session)
 
@@ -153,6 +154,7 @@ class name_scope:
                 f"At least one of name ({self._given}) and default_name ({self._default_name}) must be provided."
             )
         graph = graph_of(self._values) if self._values else get_default_graph()
+        # The values may belong to another graph than the default one: names and operations go to theirs.
         self._graph_entered = graph.as_default()
         self._graph_entered.__enter__()
         self._entered = graph.name_scope(self._name)

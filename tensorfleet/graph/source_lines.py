@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tensorfleet.graph.operation import Operation
 
+# Per operation: deep recursion in a script would otherwise keep thousands of pairs for each of them.
 _MAX_FRAMES = 24
 
 #: code and line of each call, innermost first
@@ -36,6 +37,7 @@ def user_line() -> tuple[str, int]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
+        # `with tf.device(...)` enters through contextlib, which is not the user's code.
         if not name.startswith(FOLDERS) and not name.endswith("contextlib.py"):
             return name, frame.f_lineno
         frame = frame.f_back
@@ -90,7 +92,7 @@ def colocation_lines(op: Operation) -> dict[str, TraceableObject]:
 
 
 def _shown(device: Any) -> str:
-    """A device as it was given; a function of one's own by its name and line."""
+    """A device as it was given; a user's function by its name and line."""
     code = getattr(device, "__code__", None)
     if code is not None:
         return f"{device.__name__}<{code.co_filename}, {code.co_firstlineno}>"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @export("SparseTensorValue")
 class SparseTensorValue(NamedTuple):
-    """The numpy form of a `SparseTensor`: what is fed for one and what fetching one gives."""
+    """The numpy form of a `SparseTensor`, for feeds and fetches."""
 
     indices: Any
     values: Any
@@ -96,11 +96,11 @@ class SparseTensor(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the dense shape while the graph is built."""
+        """The static dense shape: as much as is known while the graph is built."""
         return constant_value_as_shape(self._dense_shape).merge_with(self._known)
 
     def get_shape(self) -> TensorShape:
-        """What is known of the dense shape while the graph is built."""
+        """The static dense shape: as much as is known while the graph is built."""
         return self.shape
 
     def consumers(self) -> list[Operation]:

@@ -1,4 +1,4 @@
-"""What surrounds the operations a thread is making: scopes, devices, dependencies."""
+"""The blocks around the operations that a thread is making: scopes, devices, dependencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ColocationLines: TypeAlias = dict[str, tuple[str, int]]
 
 
 class ControlGroup:
-    """One `control_dependencies` block: what to wait for, and what was made inside it."""
+    """One `control_dependencies` block: its control inputs, and the operations made inside it."""
 
     __slots__ = ("inputs", "members")
 
@@ -28,7 +28,7 @@ class ControlGroup:
 
 
 class Stacks:
-    """What surrounds the operations a thread is making."""
+    """The blocks around the operations that a thread is making."""
 
     __slots__ = (
         "colocation",

@@ -1,4 +1,4 @@
-"""`tf.graph_util`: GraphDefs cut down to what is needed, and with their variables made constants."""
+"""`tf.graph_util`: parts of GraphDefs, and GraphDefs with constants for variables."""
 
 from __future__ import annotations
 
@@ -113,10 +113,11 @@ def _read_of(handle: Operation) -> Tensor:
 
 
 def _kinds(graph_def: GraphDef, values: dict[str, Array]) -> dict[str, AttrValue]:
-    """The type, as an attribute, of each frozen variable, and of what hands it on."""
+    """The type, as an attribute, of each frozen variable, and of the nodes that hand it on."""
     kinds = {n.name: n.attr["dtype"] for n in graph_def.node if n.name in values}
     passing = [n for n in graph_def.node if n.op in _PASSING and n.input]
     before = -1
+    # A handle may pass through several nodes, in any order in the message: until no more are found.
     while before != len(kinds):
         before = len(kinds)
         kinds |= {n.name: kinds[s] for n in passing if (s := _node_name(n.input[0])) in kinds}

@@ -58,7 +58,7 @@ def is_fill(array: np.ndarray) -> bool:
 
 
 def stored_bytes(array: np.ndarray) -> int:
-    """What an array takes in a message."""
+    """The size of an array in a message."""
     return array.itemsize if is_fill(array) else array.nbytes
 
 
@@ -71,6 +71,7 @@ def proto_of(value: Array | tuple[Array, DType | None]) -> TensorProto:
     kind: DType = dtype or dtypes.as_dtype(array.dtype)
     proto = TensorProto(tensor_shape=TensorShape(array.shape).as_proto())
     proto.dtype = kind.as_datatype_enum
+    # A broadcast scalar is written as one value: readers repeat the last one.
     if is_fill(array):
         array = array[(slice(0, 1),) * array.ndim]
     if kind == dtypes.string:
@@ -79,6 +80,7 @@ def proto_of(value: Array | tuple[Array, DType | None]) -> TensorProto:
     if kind == dtypes.variant:
         _write_variants(proto, array)
         return proto
+    # As TensorFlow does: one value goes to its field, where text formats show it; more are raw bytes.
     if array.size != 1 and kind.name in _RAW:
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
     else:
@@ -103,7 +105,7 @@ def serialized(array: np.ndarray, kind: DType) -> bytes:
 
 
 def _started(size: int) -> list[bytes]:
-    """What is before so many raw bytes: nothing before none."""
+    """The tag and length before so many raw bytes; nothing if there are none."""
     if not size:
         return []
     digits = [_CONTENT]
@@ -145,7 +147,7 @@ def _content_at(data: bytes) -> tuple[int, int] | None:
 
 
 def _write_variants(proto: TensorProto, array: np.ndarray) -> None:
-    """Writes what has a written form, such as the place of an iterator."""
+    """Writes variants that have a serialized form, such as the position of an iterator."""
     for value in array.ravel().tolist():
         if not isinstance(value, bytes):
             raise errors.invalid(f"A variant that holds a {type(value).__name__} cannot be written.")

@@ -1,4 +1,4 @@
-"""Which operations must share a device: colocation groups, and what is connected by a reference or a resource handle.
+"""Which operations must share a device: colocation groups, and operations on one reference or resource handle.
 
 A group asks for what its members ask for together, as in TensorFlow: `/job:ps` and `/cpu:1` make `/job:ps/cpu:1`, and
 two members that ask for different devices are an error. With soft placement, only the part that differs is dropped
@@ -135,7 +135,7 @@ class Colocation:
 
 
 def own_request(op: Operation) -> DeviceSpec:
-    """What an operation itself asks for."""
+    """The device that an operation itself asks for."""
     if not op._device or (op.type.startswith(_AT_THEIR_HANDLE) and sources(op)):
         return _ANYWHERE
     return _spec(op._device)

@@ -1,4 +1,4 @@
-"""Find the operations that would compute on the host what another one has computed already.
+"""Find host ops that would repeat the computation of another one.
 
 Two columns of features made of one input look its words up twice, as graphs are built. XLA leaves out what it finds twice
 within a segment; this is the same for what runs on the host, and for what leads from there to there.
@@ -47,7 +47,7 @@ def _repeatable(op: Operation, plan: Plan, outside: set[Tensor]) -> bool:
 
 
 def _attributes(op: Operation) -> Hashable:
-    """What tells two operations of one type apart: attributes with a name of the inside ("_class") do not."""
+    """The attributes that tell two operations of one type apart: internal ones ("_class") do not."""
     return tuple(sorted((name, repr(value)) for name, value in op._attrs.items() if not name.startswith("_")))
 
 

@@ -1,4 +1,4 @@
-"""Resolve branches and loops: what runs only if a condition holds, and what runs again and again.
+"""Resolve branches and loops: into conditions of operations, and loops with a body.
 
 A loop becomes one operation of the plan, with a plan of its own for its condition and one for its body. What
 lies in a branch stays where it is, with a guard: the conditions, and how each must turn out, for it to run. It
@@ -128,7 +128,7 @@ class Loop(Operation):
         return cond, body
 
     def _share_memory(self) -> None:
-        """Lets the loop see what it does itself to reference variables that were read before it."""
+        """Lets the loop see its own updates of reference variables that were read before it."""
         changed = {variable_of(t) for t in self.updated if t.dtype._is_ref_dtype}
         read = {inside: read_of(inside._op) for _, inside in self.fixed} if changed else {}
         for plan in (self.cond, self.body):
@@ -178,7 +178,7 @@ class _Variables:
         return found.pop()
 
     def next_values(self) -> tuple[Tensor, ...]:
-        """What the loop variables become; one that stays as it leaves the loop is there no more by then."""
+        """The next values of the loop variables."""
         leaving = {s._outputs[0]: s._inputs[0] for s in self.switches if s is not None}
         return tuple(leaving.get(n._inputs[0], n._inputs[0]) for n in self.nexts)
 
@@ -252,7 +252,7 @@ def _repeats(ops: list[Operation]) -> bool:
 
 
 def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
-    """Sorts operations and loops so that each follows what it needs; else in the order they were made."""
+    """Sorts operations and loops so that each follows its inputs; else in the order they were made."""
     from tensorfleet.passes.plan import ordered
 
     return ordered(set(ops), set(plan.feeds) | plan.constants.keys(), plan.inside)
@@ -262,7 +262,7 @@ def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
 
 
 def find_guards(plan: Plan) -> tuple[dict[Operation, Guard], dict[Operation, list[Guard]]]:
-    """What must hold for each operation to run, and for each input of a Merge to be the one.
+    """The condition for each operation to run, and for each input of a Merge to be the one that passes.
 
     A loop is guarded as its entrance is, whether or not it has become one operation yet.
     """
@@ -316,7 +316,7 @@ def condition(pred: Tensor, known: Container[Tensor] = ()) -> Tensor:
 
 
 def find_inert(plan: Plan) -> None:
-    """What may be waited for without waiting for any effect: constants behind it can be computed now."""
+    """Fills `plan.inert`: operations without effects before them, so that constants behind them can be folded."""
     inside = set(plan.ops)
     known = set(plan.feeds) | plan.constants.keys()
     inert = plan.inert
@@ -332,7 +332,7 @@ def find_inert(plan: Plan) -> None:
 
 
 def frames(ops: Sequence[Operation]) -> list[list[Operation]]:
-    """The operations, among these, that must stay together: those of one loop, or of one cond.
+    """Groups of operations that must stay together: all of one loop, or of one cond.
 
     `ops` must be in order. What a cond's gradient runs in the branches is a group of its own.
     """

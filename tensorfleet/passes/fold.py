@@ -1,4 +1,4 @@
-"""Compute now what can never change: constants, static shapes, and pure operations on those."""
+"""Compute constants, static shapes, and pure operations on them while planning."""
 
 from __future__ import annotations
 

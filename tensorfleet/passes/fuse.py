@@ -36,6 +36,7 @@ def fuse(plan: Plan) -> Plan:
     known = set(plan.feeds) | plan.constants.keys()
     laid = _lay_out(plan, known, gathers, hidden, {})
     tables = owned_tables(plan, laid.kinds, hidden, known)
+    # Taking tables into segments changes the levels, and may part the operations on another table: until all hold.
     while tables:
         trial = _lay_out(plan, known, gathers, hidden, tables)
         together = {v: ops for v, ops in tables.items() if len({trial.segment_of(op) for op in ops}) == 1}
@@ -51,7 +52,7 @@ def fuse(plan: Plan) -> Plan:
 
 @dataclass
 class _Layout:
-    """What runs: each operation's kind, level, and what must come before it."""
+    """The operations that run: kind and level of each, and the operations before it."""
 
     ops: list[Operation]
     kinds: dict[Operation, PartKind]
@@ -61,7 +62,7 @@ class _Layout:
     freeing: dict[Operation, frozenset[Operation]]
 
     def segment_of(self, op: Operation) -> tuple[int, frozenset[Operation] | None]:
-        """What distinguishes the segment of an operation from the others of its device."""
+        """The key of an operation's segment among the others of its device."""
         return self.levels[op], self.freeing.get(op)
 
 
@@ -72,7 +73,7 @@ def _lay_out(
     hidden: set[Operation],
     tables: dict[Operation, list[Operation]],
 ) -> _Layout:
-    """Decides what every operation is, with all operations on `tables` inside of segments."""
+    """Decides the kind of every operation, with all operations on `tables` inside segments."""
     inside = {op for ops in tables.values() for op in ops}
     hidden = hidden - reads_of(tables, hidden)
     ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
@@ -127,7 +128,7 @@ def _arrives(op: Operation, plan: Plan) -> bool:
 
 
 def _wait_for_all(ops: list[Operation], kinds: dict[Operation, PartKind], before: _Edges) -> None:
-    """Lets an update in place with what an accumulator has wait for all of them, as a segment of such updates does."""
+    """Lets an in-place update by an accumulator's gradient wait for all accumulators, as a segment of them would."""
     place = {op: n for n, op in enumerate(ops)}
     taking = [op for op in ops if op.type in _TAKES]
     for op in ops if taking else ():
@@ -177,6 +178,7 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
         if variable is None or (read is not None and not _from_variable(read)):
             continue
         size = variable._attrs["shape"].num_elements() or 0
+        # A table whose rows are updated in place must not be handed out as a whole: the update would have to copy it.
         if size < _MIN_TABLE_ELEMENTS and variable not in row_updated:
             continue
         gathers.add(op)
@@ -336,7 +338,7 @@ def _delay(
 
 
 def _freeing(ops: list[Operation], before: _Edges) -> dict[Operation, frozenset[Operation]]:
-    """The waiting operations behind each operation that another one may wait for, by way of a queue or a lock.
+    """For each operation that others wait for through a queue or lock: the blocking operations before it.
 
     What comes after one dequeue must not be held up by another that goes on only when the first has led to an
     enqueue: operations behind different ones stay in segments of their own.
@@ -365,7 +367,7 @@ def _freeing(ops: list[Operation], before: _Edges) -> dict[Operation, frozenset[
 
 
 def _handles(op: Operation) -> list[Any]:
-    """What an operation acts on that is no variable: queues, locks, staging areas (which have no handle)."""
+    """The queues, locks and staging areas (which have no handle) that an operation acts on."""
     if "shared_name" in op._attrs:
         return [op._attrs["shared_name"]]
     return [maker_of(t) for t in op._inputs if t.dtype.name in ("resource", "variant")]
@@ -419,13 +421,13 @@ def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
 
 
 def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple[object, ...]:
-    """What must be equal of a part and an operation that joins it."""
+    """The properties that a part shares with an operation that joins it."""
     alike = op.type if part.kind is PartKind.JOINED else None
     return part.kind, part.device, part.varying, alike, laid.freeing.get(op)
 
 
 def _connect(plan: Plan, parts: list[Part], before: _Edges) -> None:
-    """Works out what each part gives to others, and which parts it must wait for."""
+    """Sets the outputs of each part, and the parts it must wait for."""
     owner = {op: i for i, part in enumerate(parts) for op in part.ops}
     owner.update((op, owner[loop]) for op, loop in plan.inside.items() if loop in owner)
     wanted = set(plan.fetches)

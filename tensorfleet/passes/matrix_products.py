@@ -63,7 +63,7 @@ def _users(plan: Plan, part: Part) -> tuple[Counter[Tensor], set[Operation]]:
 def _chain(
     tensor: Tensor, inside: set[Operation], fed: set[Tensor], users: Counter[Tensor]
 ) -> list[Operation]:
-    """The operations from a term of the sum back to what computes it, if nobody else uses any of them."""
+    """The operations from a term of the sum back to its computation, if nothing else uses any of them."""
     found: list[Operation] = []
     while tensor._op in inside and tensor not in fed and users[tensor] == 1:
         found.append(tensor._op)

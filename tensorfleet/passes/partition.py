@@ -1,4 +1,4 @@
-"""Cut a placed plan into stages: what one task can do at a time without hearing from another.
+"""Cut a placed plan into stages: the operations that one task can run without input from another.
 
 Every operation gets a level that rises by one along each edge to another task, and around an operation that may
 wait. The operations of one task at one level are a stage, so stages never wait for each other in a circle. A stage
@@ -48,7 +48,7 @@ MASTER = ""
 
 
 class Entangled(errors.UnimplementedError):
-    """Of operations that must stay in one stage, some need what others outside make of what the rest made."""
+    """Operations that must stay in one stage depend on operations outside that depend on them."""
 
 
 def partition(plan: Plan, groups: list[list[Operation]] | None = None) -> list[Stage]:
@@ -96,7 +96,7 @@ def ends(stage: Stage) -> list[Operation]:
 
 
 def elsewhere(ops: Iterable[Operation], given: Container[Tensor]) -> set[Operation]:
-    """What the operations of a stage, which is `given` some values, wait for and other stages do.
+    """The operations of other stages that a stage, which is `given` some values, waits for.
 
     A stage does itself what costs nothing and makes other values it needs: it names a variable, reads it again, has a
     constant. What these wait for was done before, and must not be done a second time for their sake.
@@ -113,7 +113,7 @@ def elsewhere(ops: Iterable[Operation], given: Container[Tensor]) -> set[Operati
 
 
 def conditions(plan: Plan, op: Operation) -> list[Tensor]:
-    """The conditions that decide whether an operation of a plan whose branches are known runs, and what it takes."""
+    """The conditions of an operation, and of the inputs of a Merge, in a plan whose branches are known."""
     if not plan.guards:
         return []
     literals = [plan.guards.get(op, frozenset()), *plan.merges.get(op, ())]
@@ -153,7 +153,7 @@ class _Partition:
         return [b for b in makers if b in self.tasks]
 
     def _waited_for(self, op: Operation) -> list[Operation]:
-        """What must be over before an operation, with what the variables and handles that it names wait for."""
+        """The control inputs of an operation, with those of the variables and handles that it names."""
         if not self.held_up:
             return op._control_inputs
         found = dict.fromkeys(op._control_inputs)
@@ -168,7 +168,7 @@ class _Partition:
         return list(found)
 
     def stages(self) -> list[Stage]:
-        """Levels first, then stages, then what passes between them."""
+        """Levels first, then stages, then the values between them."""
         self._rise()
         self._settle()
         made: dict[_StageKey, Stage] = {}
@@ -210,7 +210,7 @@ class _Partition:
         return self.tasks[op], self.levels[op], op._id if alone else None, self.delayed.get(op)
 
     def _delayed(self) -> dict[Operation, frozenset[Operation]]:
-        """Which operations that may wait each operation comes after, as far as another of this step may end the wait.
+        """The blocking operations before each operation, if another operation of this step may unblock them.
 
         A stage must not put off what leads to an enqueue for the sake of what a dequeue is waited for.
         """
@@ -246,7 +246,7 @@ class _Partition:
             self.levels.update(dict.fromkeys(members, level))
 
     def _units(self) -> list[list[Operation]]:
-        """The operations, and the groups of them, each after what it waits for."""
+        """The operations, and the groups of them, each after its dependencies."""
         units: dict[Operation, list[Operation]] = {}
         for op in self.working:
             units.setdefault(self.leader.get(op, op), []).append(op)
@@ -280,7 +280,7 @@ class _Partition:
         return found
 
     def _settle(self) -> None:
-        """Moves what has no effect to the level of its users, so that a task's work is in few stages."""
+        """Moves operations without effect to the level of their users, so that a task has few stages."""
         after: dict[Operation, list[Operation]] = {}
         for op in self.working:
             for b in self.before[op]:

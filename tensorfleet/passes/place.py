@@ -161,7 +161,7 @@ class Placer:
         return able[0]
 
     def _can_run(self, group: ColocationGroup, device: str) -> bool:
-        """Whether a device can run what decides about a group: its state, and who asks for a device; else all of it."""
+        """Whether a device can run the members that decide for a group: state, and explicit requests; else all of it."""
         if "/device:CPU" in device:
             return True
         deciding = [m for m in group.members if holds_state(m) or m._device]
@@ -195,7 +195,7 @@ class Placer:
         return errors.InvalidArgumentError(None, op, begun + text + self._advice(group.asked))
 
     def _advice(self, asked: DeviceSpec) -> str:
-        """What else may help than another device. Soft placement does not change the job or the task."""
+        """Advice besides another device. Soft placement does not change the job or the task."""
         if self.soft or not self._fitting(DeviceSpec(asked.job, asked.replica, asked.task)):
             return "."
         return ", or pass tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
@@ -226,6 +226,6 @@ def _is_source(op: Operation) -> bool:
 
 
 def agrees(wanted: DeviceSpec, have: DeviceSpec) -> bool:
-    """Whether a device is one of those that a partly specified name allows."""
+    """Whether a device matches a partly specified name."""
     pairs: list[tuple[Any, Any]] = list(zip(wanted.parts(), have.parts(), strict=True))
     return all(w is None or w == h for w, h in pairs)

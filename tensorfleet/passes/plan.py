@@ -1,4 +1,4 @@
-"""What the passes work on: the part of a graph that one run needs, in an order that respects every edge."""
+"""`Plan`, the data of the passes: the part of a graph that one run needs, in an order that respects every edge."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ _PASSING = {
 
 
 def updated_by(op: Operation) -> list[Tensor]:
-    """The references or handles of the variables that an operation, or what it stands for, updates."""
+    """The references or handles of the variables that an operation (or a whole loop) updates."""
     of_loop: list[Tensor] | None = getattr(op, "updated", None)
     if of_loop is not None:
         return of_loop

@@ -31,7 +31,7 @@ class LogicalDevice(NamedTuple):
 
 
 class VirtualDeviceConfiguration(NamedTuple):
-    """What part of a device a virtual device has: `memory_limit` in megabytes, or None."""
+    """The share of a virtual device: `memory_limit` in megabytes, or None."""
 
     memory_limit: int | None = None
 
@@ -40,7 +40,7 @@ publish(VirtualDeviceConfiguration, "config.experimental.VirtualDeviceConfigurat
 
 
 class _Settings:
-    """What the functions below set, with the values a fresh process has."""
+    """The options that the functions below set, with the values of a fresh process."""
 
     def __init__(self) -> None:
         self.memory_growth: dict[PhysicalDevice, bool] = {}
@@ -105,7 +105,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @export("config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices this process was told to use."""
+    """The devices that this process may use."""
     visible = _settings.visible
     return [d for d in list_physical_devices(device_type) if visible is None or d in visible]
 
@@ -114,7 +114,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(
     devices: PhysicalDevice | Sequence[PhysicalDevice] | None, device_type: str | None = None
 ) -> None:
-    """Says which devices to use; with a type, of that type."""
+    """Chooses the devices to use; with a type, among those of that type."""
     wanted: list[Any] = (
         list(devices) if isinstance(devices, (list, tuple)) else [] if devices is None else [devices]
     )
@@ -138,14 +138,14 @@ def _check_known(device: PhysicalDevice) -> None:
 
 @export("config.experimental.get_memory_growth")
 def get_memory_growth(device: PhysicalDevice) -> bool | None:
-    """Whether a GPU's memory is taken as it is needed; None when it was never said."""
+    """Whether a GPU's memory is allocated as needed; None when it was never set."""
     _check_known(device)
     return _settings.memory_growth.get(device)
 
 
 @export("config.experimental.set_memory_growth")
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Says whether a GPU's memory is to be taken as it is needed, rather than all at once."""
+    """Chooses whether a GPU's memory is allocated as needed, rather than all at once."""
     _check_known(device)
     if device.device_type != "GPU":
         raise ValueError("Cannot set memory growth on non-GPU devices")
@@ -184,7 +184,7 @@ def experimental_list_devices() -> list[str]:
 
 @export("config.experimental.set_device_policy")
 def set_device_policy(device_policy: str | None) -> None:
-    """What to do when an input lies on another device than its operation."""
+    """Sets the policy for inputs on another device than their operation."""
     if device_policy is not None and device_policy not in _POLICIES:
         raise ValueError(f"Not a valid device policy: {device_policy!r}")
     _settings.device_policy = device_policy or "silent"
@@ -192,7 +192,7 @@ def set_device_policy(device_policy: str | None) -> None:
 
 @export("config.experimental.get_device_policy")
 def get_device_policy() -> str:
-    """What happens when an input lies on another device than its operation."""
+    """The policy for inputs on another device than their operation."""
     return _settings.device_policy
 
 
@@ -204,7 +204,7 @@ def get_synchronous_execution() -> bool:
 
 @export("config.experimental.set_synchronous_execution")
 def set_synchronous_execution(enable: bool) -> None:
-    """Says whether operations are to run one by one."""
+    """Sets whether operations run one by one."""
     _settings.synchronous = bool(enable)
 
 
@@ -216,7 +216,7 @@ def get_soft_device_placement() -> bool:
 
 @export("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Says whether an operation may move to a device that can run it."""
+    """Sets whether an operation may move to a device that can run it."""
     _settings.soft_device_placement = bool(enabled)
 
 
@@ -228,7 +228,7 @@ def get_log_device_placement() -> bool:
 
 @export("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Says whether placements are to be logged."""
+    """Sets whether placements are logged."""
     _settings.log_device_placement = bool(enabled)
 
 

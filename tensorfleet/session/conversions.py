@@ -1,4 +1,4 @@
-"""Types of one's own in `sess.run`: what tensors stand for them when they are fetched and fed."""
+"""User-defined types in `sess.run`: their tensors when they are fetched and fed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Conversion(NamedTuple):
         return [tensor for tensor, _ in self.feed(key, None)]
 
     def values(self, key: object, value: object) -> list[Any]:
-        """What these tensors are fed with."""
+        """The values to feed these tensors with."""
         assert self.feed is not None
         return [part for _, part in self.feed(key, value)]
 
@@ -53,7 +53,7 @@ def register_session_run_conversion_functions(
 
 
 def conversion_of(item: object) -> Conversion | None:
-    """What is registered for an object's type."""
+    """The conversion that is registered for an object's type."""
     for kind, conversion in _REGISTERED.items():
         if isinstance(item, kind):
             return conversion

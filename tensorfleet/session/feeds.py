@@ -122,6 +122,8 @@ def _converter(tensor: Tensor) -> Converter:
     fixed = dims if dims is not None and None not in dims else None
 
     def convert(value: object) -> Any:
+        # The usual feed is taken as it is, without a copy: `run` returns only when the step is over. Arrays of objects may
+        # hold text, which must become bytes.
         if type(value) is np.ndarray and value.dtype == target and target is not _OBJECT:
             array = value
         else:
@@ -160,8 +162,10 @@ def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
             f"strings, lists, numpy ndarrays. For reference, the tensor object was {value} which was passed to "
             f"the feed with key {tensor}."
         )
+    # An array of JAX stays where it is: asking NumPy for it would copy it from a GPU.
     if type(value).__module__.startswith("jax") and hasattr(value, "dtype") and value.dtype == dtype.np_dtype:
         return value
+    # NumPy would raise OverflowError, or wrap; TensorFlow names both types.
     if isinstance(value, int) and not _holds(dtype.np_dtype, value):
         raise TypeError(
             f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Partial:
-    """A step in progress: what may still be fed and fetched, and every value so far."""
+    """A step in progress: its declared feeds and fetches, and every value so far."""
 
     def __init__(self, feeds: list[Tensor], tensors: list[Tensor], targets: list[Operation]) -> None:
         self.feeds = dict.fromkeys(feeds, False)  # and whether it came already
@@ -51,7 +51,7 @@ class PartialRuns:
         return handle
 
     def run(self, handle: str, fetches: object, feed_dict: FeedDict | None) -> Any:
-        """Feeds more, computes what was asked for and not computed before, and returns it."""
+        """Feeds more, computes the fetches that were not computed before, and returns their values."""
         step = self._steps.get(handle)
         if step is None:
             raise errors.InvalidArgumentError(
@@ -75,6 +75,7 @@ class PartialRuns:
         known = list(step.values)
         left = [op for op in targets if op not in step.done]
         plan = prune(Plan(self._graph, tuple(wanted), tuple(left), tuple(known)))
+        # All results of this piece are kept, not only the fetched ones: later pieces must not run an operation twice.
         new = [op for op in plan.ops if op not in step.done and not op.spec.variable]
         outputs = [t for op in new for t in op._outputs if t.dtype.name != "resource"]
         asked = [*dict.fromkeys([*outputs, *(t for t in wanted if t not in step.values)])]
@@ -85,7 +86,7 @@ class PartialRuns:
 
 
 def _check(asked: Sequence[Tensor | Operation], declared: dict[Any, bool], what: str, past: str) -> None:
-    """Refuses what the setup did not name, and what had its turn."""
+    """Refuses feeds or fetches that the setup did not name, or that came before."""
     for one in asked:
         if one not in declared or declared[one]:
             fault = (

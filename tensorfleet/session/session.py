@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Prepared:
-    """A planned call of `run`: how to read the feeds, what to run, how to arrange the results."""
+    """A planned call of `run`: converters of the feeds, the program, and the arrangement of the results."""
 
     __slots__ = ("arrange", "convert", "program", "runs")
 
@@ -43,7 +43,7 @@ class _Prepared:
 
 @export("python.client.session.BaseSession", "python.client.session.SessionInterface")
 class BaseSession:
-    """What `Session` and `InteractiveSession` share."""
+    """Base of `Session` and `InteractiveSession`."""
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
@@ -67,6 +67,7 @@ class BaseSession:
         self._prepared_edits = self._graph._edits
         self._checked = 0  # of the graph's operations, those whose devices there are
         self._partial = PartialRuns(self._graph, self._engine)
+        # TensorFlow places the whole graph before its first run, also operations that no fetch needs.
         self._place_all = config is None or not config.graph_options.place_pruned_graph
         self._modelled = 0 if config is None else config.graph_options.build_cost_model
         self._entered: list[tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = []
@@ -94,7 +95,7 @@ class BaseSession:
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
     ) -> Any:
-        """Runs what `fetches` needs and returns its values in the same structure.
+        """Runs the operations that `fetches` need and returns their values in the same structure.
 
         `feed_dict` maps tensors (or their names) to values; `options` is a `tf.RunOptions`, and
         `run_metadata` a `tf.RunMetadata` to be filled.
@@ -104,7 +105,7 @@ class BaseSession:
         prepared = self._prepare(fetches, feed_dict)
         if feed_dict:
             feeds = [c(v) for c, v in zip(prepared.convert, feed_dict.values(), strict=True)]
-            if (len(feeds) == 1 and type(feeds[0]) is list) or any(type(f) is list for f in feeds):
+            if list in map(type, feeds):
                 feeds = _flattened(feeds)
         else:
             feeds = ()  # type: ignore[assignment]
@@ -151,7 +152,7 @@ class BaseSession:
         return prepared.arrange(results)
 
     def _is_modelled(self, prepared: _Prepared) -> bool:
-        """Whether it is the turn of this run of a program to tell what its operations cost."""
+        """Whether this run of a program is due to record the costs of its operations."""
         if not self._modelled or self._config is None:
             return False
         prepared.runs += 1
@@ -161,6 +162,7 @@ class BaseSession:
     def _prepare(self, fetches: object, feed_dict: FeedDict | None) -> _Prepared:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        # An edited operation (`_update_input`, `_set_attr`) may change any cached plan; a new one changes none.
         if self._prepared_edits != self._graph._edits:
             self._prepared.clear()
             self._prepared_edits = self._graph._edits
@@ -183,6 +185,7 @@ class BaseSession:
             )
         made = self._plan(fetches, list(feed_dict or ()))
         if key is not None:
+            # A program that makes new fetches in every step would otherwise keep a plan for each of them.
             if len(self._prepared) > 10_000:
                 self._prepared.clear()
             self._prepared[key] = made
@@ -246,7 +249,7 @@ class BaseSession:
         return call
 
     def _make_callable_from_options(self, callable_options: CallableOptions) -> Callable[..., list[Any]]:
-        """A function that runs what a `tf.CallableOptions` asks for, taking one argument per feed."""
+        """A function that runs the fetches of a `tf.CallableOptions`, taking one argument per feed."""
         wanted = [list(callable_options.fetch), list(callable_options.target)]
         call = self.make_callable(wanted, list(callable_options.feed), accept_options=True)
 
@@ -298,6 +301,7 @@ class BaseSession:
 def _ends_well() -> bool:
     """Whether a session that is closed now has done its work. One closed while an error passes has not."""
     error = sys.exc_info()[1]
+    # `sys.exit()` inside a `with` block is a normal end; the code tells.
     if isinstance(error, SystemExit):
         return not error.code
     return error is None or isinstance(error, (errors.OutOfRangeError, StopIteration))
@@ -310,7 +314,7 @@ def _check_message(given: object, name: str, argument: str) -> None:
 
 
 def _pool_of(options: RunOptions | None) -> int:
-    """Which thread pool a run asks for. Says once that the debugger's wishes are not heard."""
+    """The thread pool that a run asks for. Warns once that debug options have no effect."""
     if options is None:
         return 0
     if options.debug_options.debug_tensor_watch_opts and not _warned_of_debug:
@@ -350,7 +354,7 @@ def _flattened(feeds: list[Any]) -> list[Any]:
 
 @export("python.client.session._DeviceAttributes")
 class DeviceAttributes:
-    """What `list_devices` tells of one device."""
+    """One device in the result of `list_devices`."""
 
     def __init__(self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int) -> None:
         self._name = canonical_name(name)

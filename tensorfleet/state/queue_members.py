@@ -1,4 +1,4 @@
-"""Who takes from a queue of tokens, and whether anybody is left who could make a synchronous step go on.
+"""The replicas that take from a queue of tokens, and how their wait ends when replicas are lost.
 
 A replica of synchronous training hands in its gradient and then waits for a token. When replicas have gone and all
 that remain wait, no gradient will come any more, and so no token: they would wait for ever. They are given some time
@@ -29,7 +29,7 @@ _OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
 
 
 def patience() -> float:
-    """How many seconds replicas that all wait give those that have gone to come back."""
+    """How many seconds waiting replicas give lost ones to come back."""
     return settings.REPLICA_SECONDS()
 
 
@@ -48,7 +48,7 @@ class RosterMember:
 
 
 class Roster:
-    """The sessions that take from one queue, and those that did so and have gone."""
+    """The sessions that take from one queue, and the sessions that did and have ended."""
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
@@ -79,13 +79,14 @@ class Roster:
     def begins_or_ends(self, session: Resources) -> None:
         """The chief has put in tokens that belong to no update: its first, or, in the same session, its last."""
         with self._lock:
+            # A new chief session begins a training; the same one, the second time, ends it.
             self.over = self._chief() is session
             self._chief = weakref.ref(session)
             if not self.over:
                 self._finished.clear()  # that was another training
 
     def put(self, tokens: Sequence[Element], of_update: bool) -> None:
-        """Notes what is put in."""
+        """Notes tokens that are put in."""
         with self._lock:
             self._last = tokens[-1]
             if of_update:
@@ -140,11 +141,11 @@ class Roster:
         return patience()  # who has gone may come back, or an update takes long
 
     def _to_release(self) -> Element | None:
-        """The token that shows those who wait that the training is finished, if it is and they have not had it."""
+        """The token that shows waiting replicas that the training is finished, if it is and they have not had it."""
         return self._last if self._finished and not self._released else None
 
     def give_up(self) -> None:
-        """Ends the waiting of all who wait, unless something has changed: with a token, the first time, or an error."""
+        """Ends all waits, unless something has changed: the first time with a token, then with an error."""
         with self._lock:
             self._timer = None
             if not self.stuck():
@@ -152,6 +153,7 @@ class Roster:
             attempts = [a for m in self._members for a in m.waiting]
             token, error = self._to_release(), self._error()
             self._released = self._released or token is not None
+        # Outside the lock: the queue wakes takers, which report back to this roster.
         if token is not None:
             self._queue.submit(PutAttempt([token] * len(attempts)))
             return

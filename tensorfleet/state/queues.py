@@ -1,4 +1,4 @@
-"""Queues as the runtime keeps them: who waits first is served first, and nothing is lost or doubled.
+"""Queues as the runtime keeps them: waiters are served in order, and no element is lost or duplicated.
 
 A queue is elements and two lines of attempts, one of those who put and one of those who take. Whatever happens
 (an attempt arrives, one is withdrawn, the queue is closed) ends in `_serve`, which advances the first of each
@@ -47,6 +47,7 @@ def own(value: object) -> np.ndarray:
     if isinstance(value, np.generic):
         return np.asarray(value)
     array = value if type(value) is np.ndarray else np.asarray(value)
+    # A read-only view is not enough: the user may still change the array that it looks at.
     base = array.base
     if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
         array = array.copy()
@@ -82,7 +83,7 @@ def give_way() -> None:
 
 
 class Attempt:
-    """Something to be done to a queue: `advance` does what is possible now, with the queue's lock held."""
+    """An action on a queue: `advance` does as much as is possible now, with the queue's lock held."""
 
     __slots__ = ("answer", "done", "error", "event")
     verb = ""
@@ -99,10 +100,10 @@ class Attempt:
         return STUCK
 
     def undo(self, queue: Queue) -> None:
-        """Gives back what an unfinished attempt holds."""
+        """Gives back the elements that an unfinished attempt holds."""
 
     def finish(self) -> None:
-        """Marks the attempt complete and wakes who waits for it."""
+        """Marks the attempt complete and wakes its waiter."""
         self.done = True
         if self.event is not None:
             self.event.set()
@@ -177,7 +178,7 @@ class TakeAttempt(Attempt):
 
 
 class CloseAttempt(Attempt):
-    """Closes the queue once those who put before are done."""
+    """Closes the queue once earlier puts are done."""
 
     __slots__ = ()
     verb = "Close"
@@ -248,7 +249,7 @@ class Queue(Awaited):
         self.elements.extendleft(reversed(taken))
 
     def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
-        """What several `pop`s gave, as elements."""
+        """The results of several `pop`s, as elements."""
         return taken
 
     # -- attempts ------------------------------------------------------------------------------------
@@ -269,6 +270,7 @@ class Queue(Awaited):
                 attempt.event = Signal()
             answered = self._to_answer()
         _answer(answered)
+        # It had to wait in line, so others were woken: they go first.
         if attempt.done and not answered:
             give_way()
         return attempt.done
@@ -303,7 +305,7 @@ class Queue(Awaited):
             return self.size(), self.closed
 
     def close_now(self) -> None:
-        """Closes the queue without waiting for those who still put: their attempts are cancelled."""
+        """Closes the queue and cancels pending puts."""
         with self._lock:
             self.closed = True
             self._cancel(self._putting)
@@ -330,6 +332,7 @@ class Queue(Awaited):
     def _serve(self) -> None:
         moved = True
         while moved:
+            # Each side may unblock the other (room for puts, elements for takes): until neither moves.
             moved = self._advance(self._putting)
             moved = self._advance(self._taking) or moved
 
@@ -348,6 +351,7 @@ class Queue(Awaited):
             if state == MOVED:
                 break  # now the other side may have something to do
             complete = line.popleft()
+            # Its answer may take time, so it is called after the lock is released.
             if complete.answer is not None and complete.event is not None and complete.error is None:
                 complete.done = True
                 self._answered.append(complete)
@@ -408,6 +412,7 @@ class Queue(Awaited):
             dims = [d or 0 for d in self._dims[i] or ()]
             return np.empty((0, *dims), self.types[i].np_dtype)
         arrays, first = elements[0]
+        # Rows of one `enqueue_many` that are still in order come back as a slice, without a copy.
         if first >= 0 and all([a is arrays for a, _ in elements]):
             rows = [row for _, row in elements]
             if rows == list(range(first, first + len(rows))):
@@ -417,7 +422,7 @@ class Queue(Awaited):
 
 
 def _answer(attempts: Sequence[Attempt]) -> None:
-    """Has all answered first, and wakes those who waited then, whatever happens."""
+    """Calls the answers of all attempts, then wakes their waiters, also after an exception."""
     with contextlib.ExitStack() as waking:
         for attempt in attempts:
             waking.callback(attempt.finish)

@@ -1,4 +1,4 @@
-"""What a table of the session is: entries filled in once, changed at will, or kept in buckets."""
+"""Lookup tables of a session: filled once, mutable, or in buckets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Values: TypeAlias = "np.ndarray | Strings"
 
 
 def invalid(message: str) -> Exception:
-    """What an operation on a table raises when its arguments do not fit the table."""
+    """The error for arguments that do not fit a table."""
     return errors.invalid(message)
 
 
@@ -53,7 +53,7 @@ class Table:
             )
 
     def rows(self, keys: _Values) -> list[Any]:
-        """Keys as what the dictionary holds."""
+        """Keys in the form that the dictionary holds."""
         array = np.asarray(keys)
         if not self.key_shape:
             return array.ravel().tolist()
@@ -65,7 +65,7 @@ class Table:
         return shape[: len(shape) - len(self.key_shape)]
 
     def find(self, keys: _Values, default: _Values) -> np.ndarray:
-        """The values of keys, `default` for those that are not there."""
+        """The values of keys, `default` for missing ones."""
         default = np.asarray(default)
         rows = self.rows(keys)
         fallback = default if self.value_shape else default.item()
@@ -108,7 +108,7 @@ class Table:
         return keys, values
 
     def remove(self, keys: _Values) -> None:
-        """Forgets keys; those that are not there do not matter."""
+        """Removes keys; missing ones are ignored."""
         raise errors.UnimplementedError(None, None, "Cannot remove from this type of lookup table.")
 
 
@@ -146,6 +146,7 @@ class StaticTable(Table):
         """The values of keys; FailedPreconditionError before the table is filled."""
         if not self.initialized:
             raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+        # One vectorized search in an index of short strings, in place of a dictionary look-up for each word.
         many = together(keys) if self.key_dtype == dtypes.string else None
         index = None if many is None else self._indexed()
         if index is None or many is None:
@@ -268,6 +269,7 @@ class DenseTable(MutableTable):
         """All buckets: their keys, and their values (zero where the key is empty, the last one where it is deleted)."""
         own, held = super().export()
         width = int(np.prod(self.key_shape, dtype=np.int64))
+        # The layout of the buckets is part of TensorFlow's checkpoints, so hashes and probing follow its implementation.
         keys = np.empty((self.buckets, width), own.dtype)
         keys[:] = np.array([self.empty], own.dtype).reshape(1, width)
         values = zeros_of((self.buckets, int(np.prod(self.value_shape, dtype=np.int64))), held.dtype)

@@ -1,4 +1,4 @@
-"""What a TensorArray or a Stack holds while a step runs."""
+"""The contents of a TensorArray or a Stack while a step runs."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ class ArrayStore:
             self._spread()
         flags = self.flags[index]
         before = self.elements[index]
+        # Gradients of several readers of one element add up; in any other array a second write is an error.
         if self.adds and before is not None:
             if before.shape != value.shape:
                 raise self._wrong(
@@ -180,6 +181,7 @@ class ArrayStore:
         count = len(self.elements)
         self.dense = dense
         self.elements = [None] * count
+        # A compiled loop writes all rows at once and does not tell which of them it wrote.
         self.flags = [f or "?" for f in self.flags]
         self.shapes = [tuple(dense.shape[1:])] * count
         if self.identical:
@@ -190,7 +192,7 @@ class ArrayStore:
         self.dense = dense
 
     def whole(self, indices: Array) -> Array | None:
-        """All elements as one array, if that is what `indices` ask for and it is at hand."""
+        """All elements as one array, if `indices` ask for all and the array is at hand."""
         count = len(self.elements)
         if self.dense is None or len(indices) != count or "c" in "".join(self.flags):
             return None
@@ -252,7 +254,7 @@ class StackStore:
         return np.asarray(top.rows)[top.count]
 
     def packed(self) -> tuple[Array | None, np.int32]:
-        """What lies on top as one array, and how many values that are; no array if they do not fit together."""
+        """The values on top as one array, and their number; no array if their shapes differ."""
         if self.items and isinstance(self.items[-1], _Chunk):
             return self.items[-1].rows, np.int32(self.items[-1].count)
         values = self.items[self._single() :]
@@ -272,7 +274,7 @@ class StackStore:
             self.items.append(_Chunk(rows, count))
 
     def shorten(self, count: int) -> None:
-        """Leaves only the lowest values of what `packed` gave."""
+        """Leaves only the lowest of the values that `packed` gave."""
         if isinstance(self.items[-1], _Chunk):
             self.items[-1].count = count
             if not count:

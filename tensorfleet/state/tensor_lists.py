@@ -1,4 +1,4 @@
-"""Lists of tensors as values: what changes one gives another."""
+"""Lists of tensors as immutable values: a change gives a new list."""
 
 from __future__ import annotations
 
@@ -105,6 +105,7 @@ class TensorList:
         """Some elements as one tensor; zeros for those never set."""
         dims = tuple(self.common_shape(chosen, wanted, verb).as_list())
         made = np.zeros((len(chosen), *dims), self.dtype.np_dtype)
+        # np.zeros of objects gives the number 0.
         if self.dtype == dtypes.string:
             made[...] = b""
         for i, value in enumerate(chosen):
@@ -122,7 +123,7 @@ def _element(value: object) -> _Element:
 
 
 def merged(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes tell together."""
+    """The dimensions known from both shapes."""
     if a.rank is not None and b.rank is not None and a.rank != b.rank:
         raise errors.invalid(f"Incompatible ranks during merge: {a.rank} vs. {b.rank}")
     try:
@@ -132,7 +133,7 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
 
 
 def shape_from(value: object) -> TensorShape:
-    """The shape that a scalar -1, or sizes with -1 for what is not known, stand for."""
+    """The shape that a scalar -1, or sizes with -1 for unknown ones, stand for."""
     sizes = np.asarray(value)
     if sizes.ndim == 0:
         if sizes != -1:

@@ -1,4 +1,4 @@
-"""Processes for tests, started in a moment: they are forked from one that has imported everything already.
+"""Processes for tests that start quickly: they are forked from one that has imported everything already.
 
 `start(...)` asks that one process, made when first needed, for a child; what it gives is used like a
 `subprocess.Popen`. Children end with the process that asked for them, however that ends.
@@ -23,7 +23,7 @@ _START_SECONDS = 120.0
 
 
 class Child:
-    """A process of the nursery, with what tests use of `subprocess.Popen`."""
+    """A forked process, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, number: int, label: str) -> None:
         self._number = number
@@ -150,7 +150,8 @@ def _serve(wish: dict[str, Any]) -> None:
 
 
 def _run(wish: dict[str, Any]) -> None:
-    """What a child does."""
+    """Runs a child's script or server."""
+    # The parent's environment is that of the first test that needed a process.
     os.environ.clear()
     os.environ.update(wish["env"])
     if "script" in wish:
@@ -184,7 +185,7 @@ class _Forker:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
     def go(self) -> dict[str, Any] | None:
-        """Forks until there is nothing more to do; in a child, returns what it is to be."""
+        """Forks until standard input ends; in a child, returns its request."""
         watched = selectors.DefaultSelector()
         watched.register(0, selectors.EVENT_READ)
         watched.register(self._woken, selectors.EVENT_READ)
@@ -217,7 +218,9 @@ class _Forker:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for fd in (self._life, self._woken, self._wake, self._out):
             os.close(fd)
+        # Requests on standard input are for the parent only.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # The parent holds the other end of this pipe: the kernel closes it however the parent ends.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         return True
 

@@ -107,7 +107,7 @@ class Mutator:
 
 
 class _Tape:
-    """In the place of a socket: keeps what is sent."""
+    """A stand-in for a socket that keeps the sent bytes."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -233,7 +233,7 @@ def _packed_mistakes(message: type[messages.Message]) -> Iterator[Mistake]:
 
 
 def _changed(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """A JSON value with one thing in it changed, and what that is."""
+    """Variants of a JSON value with one change each, and a description of the change."""
     inside: Any = ()
     if isinstance(value, dict):
         yield f"{where} has one more", {**value, "no such field": 1}

@@ -1,6 +1,6 @@
-"""Graphs that nobody honest would send: each must be refused, at once, by whoever is given it.
+"""Malformed graphs: importers and servers must refuse each of them at once.
 
-`MALFORMED` maps what is wrong with a graph to a function that makes its GraphDef.
+`MALFORMED` maps the defect of a graph to a function that makes its GraphDef.
 """
 
 from __future__ import annotations

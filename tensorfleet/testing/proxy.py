@@ -1,4 +1,4 @@
-"""A network with faults: a proxy before a task that cuts, delays, throttles, corrupts and partitions what goes through.
+"""A network with faults: a proxy before a task that cuts, delays, throttles, corrupts and partitions its traffic.
 
     with Proxy("localhost:2222", seed=7) as network:
         ...                                   # clients use network.address in place of localhost:2222
@@ -29,7 +29,7 @@ Way = Literal["to the server", "to the client", "both"]
 
 
 class _Faults:
-    """What is done to the bytes that go one way."""
+    """The faults of the bytes that go one way."""
 
     def __init__(self) -> None:
         self.delay = 0.0
@@ -40,7 +40,7 @@ class _Faults:
 
 
 class Proxy:
-    """Listens at `address` and passes on what comes to the task at `target`, with the faults that are set."""
+    """Listens at `address` and forwards to the task at `target`, with the faults that are set."""
 
     def __init__(self, target: str, seed: int = 0, name: str | None = None, quiet: bool = False) -> None:
         host, _, port = target.rpartition(":")
@@ -84,11 +84,11 @@ class Proxy:
         self._set("reset", chance, way, f"resets {way} with chance {chance}")
 
     def partition(self, way: Way = "both") -> None:
-        """Nothing goes through any more, and nobody is told: connections stay open, and new ones get no answer."""
+        """Drops all traffic silently: connections stay open, and new ones get no answer."""
         self._set("blocked", True, way, f"lets nothing through, {way}")
 
     def heal(self) -> None:
-        """Takes all faults away. What was held back arrives."""
+        """Removes all faults. Bytes that were held back arrive."""
         with self._lock:
             for way in self._ways:
                 self._ways[way].__init__()  # type: ignore[misc]
@@ -160,7 +160,7 @@ class Proxy:
         pair.close()
 
     def _take(self, pair: _Pair, source: socket.socket, held: queue.Queue[tuple[float, bytes]]) -> None:
-        """Reads what one side sends, and notes when. When much is held back already, the sender has to wait."""
+        """Reads the bytes of one side, and notes when they came. When many are held back, the sender has to wait."""
         data = b"-"
         try:
             while data:
@@ -238,7 +238,7 @@ class _Pair:
             sock.close()
 
     def close(self) -> None:
-        """Closes what is still open."""
+        """Closes all sockets that are still open."""
         self.over.set()
         for sock in self._ends:
             sock.close()

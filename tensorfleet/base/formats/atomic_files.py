@@ -38,7 +38,7 @@ def whole_file(path: str) -> Iterator[Any]:
 
 
 def sync_file(path: str) -> None:
-    """Sees that the bytes of a file are on disk, whoever wrote them."""
+    """Waits until the bytes of a file are on disk, also those that other processes wrote."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -47,13 +47,13 @@ def sync_file(path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Sees that the names in the directory of `path` are on disk, where that can be asked for."""
+    """Waits until the names in the directory of `path` are on disk, where the system can do that."""
     with contextlib.suppress(OSError):  # some file systems cannot
         sync_file(os.path.dirname(path) or ".")
 
 
 class _BackgroundSync:
-    """Files that are being put on disk while the program goes on, those of one call at a time."""
+    """Syncs files to disk in a thread, those of one call at a time."""
 
     def __init__(self) -> None:
         self._busy: threading.Thread | None = None
@@ -82,11 +82,12 @@ class _BackgroundSync:
 
 
 _background_sync = _BackgroundSync()
+# A forked child has neither the thread nor, maybe, a free lock.
 os.register_at_fork(after_in_child=_background_sync.__init__)  # type: ignore[misc]
 
 
 def sync_in_background(paths: Sequence[str]) -> None:
-    """Has files put on disk while the program goes on. Those of an earlier call are waited for."""
+    """Syncs files to disk in the background, after waiting for those of an earlier call."""
     if paths:
         _background_sync.start(paths)
 
@@ -119,7 +120,7 @@ def _sync_all(paths: Sequence[str]) -> None:
 
 
 def remove_files(paths: Sequence[str]) -> None:
-    """Deletes files; the room of those that were large is given back while the program goes on."""
+    """Deletes files; the space of large ones is freed in the background."""
     freed = []
     for path in paths:
         if os.path.getsize(path) >= _MIN_SLOW_FREE_BYTES:

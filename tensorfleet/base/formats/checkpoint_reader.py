@@ -126,6 +126,7 @@ class BundleReader:
             f.seek(entry.offset)
             view = content.data
             done = 0
+            # Straight into the result, with the checksum while each piece is in the processor's cache.
             while done < entry.size and (got := f.readinto(view[done : done + CHUNK_BYTES])):
                 crc = crc32c(content[done : done + got], crc)
                 done += got
@@ -181,7 +182,7 @@ class BundleReader:
 
 @contextlib.contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """What is wrong with the bytes of a file, as the error TensorFlow raises for it."""
+    """Turns errors about the bytes of a file into the one TensorFlow raises for it."""
     try:
         yield
     except (errors.DataLossError, KeyError, ValueError, DecodeError) as e:

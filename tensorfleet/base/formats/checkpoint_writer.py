@@ -203,6 +203,7 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
 def _publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
     count = len(files)
     replaced = os.path.exists(index_file(prefix))
+    # Other numbers of files have other names already.
     aside = replaced and _count_in_use(prefix) == count
     used = count + 1 if aside else count
     places = [data_file(prefix, i, used) for i in range(count)]

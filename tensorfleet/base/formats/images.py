@@ -98,6 +98,7 @@ def decode(contents: bytes, channels: int = 0, deep: bool = False, ratio: int = 
 
 
 def _decode_png(contents: bytes, channels: int, deep: bool) -> np.ndarray:
+    # Pillow cuts 16 bits to 8. Byte 28 says whether the image is interlaced.
     if png.bits_per_channel(contents) == 16 and contents[28] == 0:
         try:
             pixels = png.decode_deep(contents)

@@ -18,7 +18,7 @@ _CHUNK_BYTES = 1 << 18
 
 
 class _Source(abc.ABC):
-    """A file being read in blocks. What fails is an error when its turn comes, and then for good."""
+    """A file being read in blocks. A damaged record is an error when its turn comes, and at every later call."""
 
     def __init__(self, path: PathLike, compression: str) -> None:
         self.path = local_path(path)
@@ -67,7 +67,7 @@ class _Source(abc.ABC):
 
 
 class Lines(_Source):
-    """The lines of a text file, without what ends them; carriage returns are dropped wherever they are."""
+    """The lines of a text file without their ends; all carriage returns are dropped."""
 
     def __init__(self, path: PathLike, compression: str = "", skip: int = 0) -> None:
         super().__init__(path, compression)
@@ -122,6 +122,7 @@ class Lines(_Source):
         if b"\r" in text:
             text = text.replace(b"\r", b"")
         self._lines = text.split(b"\n")
+        # The next line is last, so that taking it from the list is cheap.
         self._lines.reverse()
 
 

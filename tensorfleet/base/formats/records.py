@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
+# Few system calls, and little memory for each of many open files.
 _CHUNK_BYTES = 1 << 18
+# Records of one file have few different lengths: the checksum of each length is computed once. The limit bounds memory.
 _MAX_KNOWN_LENGTHS = 4096
 
 
@@ -155,7 +157,7 @@ class TFRecordWriter:
             file.flush()
 
     def close(self) -> None:
-        """Writes out what is left and closes the file."""
+        """Writes out buffered bytes and closes the file."""
         with self._lock, errors_about(self._path):
             file, self._file = self._file, None
             if file is None:
@@ -188,7 +190,7 @@ class _Readable(Protocol):
 
 
 class _Inflated:
-    """What a compressed file holds, to be read like a file. A gzip file may have several parts."""
+    """Reads the content of a compressed file. A gzip file may have several parts."""
 
     def __init__(self, file: BinaryIO, kind: str) -> None:
         self._file = file
@@ -199,6 +201,7 @@ class _Inflated:
     def read(self, size: int) -> bytes:
         """The next `size` bytes, fewer at the end of the file."""
         while len(self._ready) < size:
+            # A gzip file may be several gzip files, one after the other: the bytes behind the end begin the next.
             packed = self._stream.unused_data
             if self._stream.eof:
                 if self._kind != "GZIP":
@@ -230,7 +233,7 @@ def again(error: errors.OpError) -> errors.OpError:
 
 
 def inflated(file: BinaryIO, compression: str) -> _Readable:
-    """What is in a file: its own bytes, or what "ZLIB" or "GZIP" made of them."""
+    """A stream of the content of a file, decompressed if it is "ZLIB" or "GZIP"."""
     return _Inflated(file, compression) if compression else file
 
 
@@ -314,6 +317,7 @@ class RecordReader:
         have = len(parts[0])
         while have < size:
             try:
+                # A damaged length may ask for exabytes: pieces of 16 MiB at most, until the file ends.
                 more = self._source.read(max(_CHUNK_BYTES, min(size - have, 64 * _CHUNK_BYTES)))
             except errors.DataLossError as e:
                 place = f"{self._place()}, at byte {self._passed}"

@@ -1,6 +1,6 @@
 """Sorted tables of keys and values: the format of a checkpoint's `.index` file.
 
-A table is a run of blocks. In a block, a key is written as what differs from the key before; every sixteenth
+A table is a run of blocks. In a block, a key is written as its difference from the key before; every sixteenth
 is written whole, and their positions stand at the block's end. After each block come its compression (0, none)
 and a checksum. The index block names the last key of every data block with its place; the footer, always
 48 bytes, says where the index block is.
@@ -18,6 +18,7 @@ from tensorfleet.base.formats.varint import read_varint, write_varint
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _FOOTER_BYTES = 48
 _TRAILER_BYTES = 5  # compression and checksum
+# Sizes of TensorFlow's writer.
 _BLOCK_BYTES = 256 * 1024
 _RESTART_ENTRIES = 16
 
@@ -113,6 +114,7 @@ def _places(text: bytes, count: int) -> tuple[list[tuple[int, int]], int]:
         size, position = read_varint(text, position)
         found.append((offset, size))
     written = b"".join(write_varint(n) for place in found for n in place)
+    # One place has one spelling: a longer varint is a damaged one.
     if text[:position] != written:
         raise errors.DataLossError(None, None, "bad block handle")
     return found, position

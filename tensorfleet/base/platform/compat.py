@@ -64,7 +64,7 @@ def path_to_str(path: T | os.PathLike[str] | os.PathLike[bytes]) -> T | str:
 
 @export("compat.forward_compatible", "python.compat.compat.forward_compatible")
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether graphs may use what TensorFlow learnt before that day."""
+    """Whether graphs may use features that TensorFlow got before that day."""
     return _horizon > datetime.date(year, month, day)
 
 

@@ -63,7 +63,7 @@ def read_file_to_string(filename: PathLike, binary_mode: bool = False) -> Any:
 
 @_export
 def write_string_to_file(filename: PathLike, file_content: str | bytes) -> None:
-    """Makes a file of this content, in place of what there was."""
+    """Writes a file with this content, replacing an existing one."""
     with GFile(filename, "w") as file:
         file.write(file_content)
 

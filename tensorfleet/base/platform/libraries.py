@@ -19,7 +19,7 @@ _WHAT_TO_DO = (
 
 
 def _load(path: PathLike) -> NoReturn:
-    """Always raises what TensorFlow does for a file that cannot be loaded, with the loader's reason."""
+    """Always raises TensorFlow's error for a file that cannot be loaded, with the loader's reason."""
     try:
         ctypes.CDLL(os.fsdecode(path))
         reason = f"{os.fsdecode(path)}: it has no operations of this library"
@@ -30,19 +30,19 @@ def _load(path: PathLike) -> NoReturn:
 
 @export("load_op_library", "python.framework.load_library.load_op_library")
 def load_op_library(library_filename: PathLike) -> NoReturn:
-    """The operations of a shared object: NotFoundError, which says what to do instead."""
+    """The operations of a shared object: always NotFoundError, with an alternative."""
     _load(library_filename)
 
 
 @export("load_file_system_library", "python.framework.load_library.load_file_system_library")
 def load_file_system_library(library_filename: PathLike) -> NoReturn:
-    """The file systems of a shared object: NotFoundError, which says what to do instead."""
+    """The file systems of a shared object: always NotFoundError, with an alternative."""
     _load(library_filename)
 
 
 @export("load_library", "python.framework.load_library.load_library")
 def load_library(library_location: PathLike) -> None:
-    """A shared object, or all in a folder: NotFoundError, which says what to do instead, or that there is none."""
+    """A shared object, or all in a folder: NotFoundError with an alternative; OSError when there is none."""
     if not os.path.exists(library_location):
         raise OSError(2, "The file or folder to load kernel libraries from does not exist.", library_location)
     location = os.fsdecode(library_location)
