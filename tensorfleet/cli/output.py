@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TextIO
 
-from tensorfleet.base.run_status import told
+from tensorfleet.base.run_status import read_status
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _SEEN = 20  # steps that a rate is computed from
@@ -163,7 +163,7 @@ class Progress:
     def text(self, now: float, running: int, total: int) -> str:
         """The status line: the global step and its rate, the loss, each worker's own steps per second."""
         seconds = int(now - self._start)
-        tellings = {label: told(path) for label, path in self._statuses.items()}
+        tellings = {label: read_status(path) for label, path in self._statuses.items()}
         parts = [f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}", f"{running}/{total} tasks"]
         losses = [(t.step, t.loss) for t in tellings.values() if t.step is not None and t.loss is not None]
         steps = [step for step, _ in losses] + [step for _, step in [*self._global][-1:]]

@@ -70,7 +70,7 @@ class FileWriter:
                     value.ClearField("metadata")
                 self._described.add(value.tag)
         self._add(event, global_step)
-        status.tell(event)
+        status.report_event(event)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
         """Adds a `SessionLog`: that a session started or stopped, or a checkpoint was written."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import local_path
-from tensorfleet.base.formats.atomic_files import remove_files, sync_behind, whole_file
+from tensorfleet.base.formats.atomic_files import remove_files, sync_in_background, whole_file
 from tensorfleet.base.formats.checkpoint_reader import is_complete
 from tensorfleet.base.formats.checkpoint_writer import index_file
 from tensorfleet.base.naming import export
@@ -224,7 +224,7 @@ def remove_checkpoint(
 
 def start_to_disk(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
     """Has a checkpoint put on disk while the program goes on; when this returns, the one before it is there."""
-    sync_behind(_files(local_path(checkpoint_prefix), meta_graph_suffix))
+    sync_in_background(_files(local_path(checkpoint_prefix), meta_graph_suffix))
 
 
 def _files(path: str, meta_graph_suffix: str) -> list[str]:

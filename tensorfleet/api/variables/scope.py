@@ -172,7 +172,7 @@ class VariableScope:
 
 
 def _check_types(initializer: Any, dtype: Any) -> None:
-    given = getattr(initializer, "dtype", None)
+    given: Any = getattr(initializer, "dtype", None)
     if None in (dtype, given):
         return
     if dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype:

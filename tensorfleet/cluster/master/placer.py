@@ -10,7 +10,7 @@ from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys
-from tensorfleet.passes.colocate import Group
+from tensorfleet.passes.colocate import ColocationGroup
 from tensorfleet.passes.control_flow import frames_of, is_variable, loop_name
 from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer
@@ -140,7 +140,7 @@ class ClusterPlacer(Placer):
     def _asks(self, op: Operation) -> bool:
         return super()._asks(op) or (_is_common(op) and len(self.tasks()) > 1)
 
-    def _match(self, op: Operation, group: Group) -> str:
+    def _match(self, op: Operation, group: ColocationGroup) -> str:
         wanted = group.asked
         job, index = (self._first if any(map(_is_common, group.members)) else self._home)(wanted)
         if (job, index) not in self._asked and (job, index) in self.tasks():

@@ -24,7 +24,7 @@ from tensorfleet.kernels.record_origin import Origin, note
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.input.files import one_string
 from tensorfleet.ops.state.queue_ops import complete, handle_shape, shared
-from tensorfleet.state.queues import Take
+from tensorfleet.state.queues import TakeAttempt
 
 # -- what a reader is at run time --------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Reader:
         return keys, values
 
     def _begin(self, ctx: Any, queue: Any) -> None:
-        attempt = Take(1)
+        attempt = TakeAttempt(1)
         if list(queue.types) != [dtypes.string]:
             raise errors.invalid(f"A reader takes names of type string from its queue, not {queue.types}.")
         self.unit = None

@@ -23,7 +23,7 @@ from tensorfleet.ops.array.basic import group, identity
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import complete, shared
 from tensorfleet.ops.state.tensor_array import TensorArray
-from tensorfleet.state.queues import Put, Queue, Take
+from tensorfleet.state.queues import PutAttempt, Queue, TakeAttempt
 
 
 class Mutex(Queue):
@@ -52,7 +52,7 @@ class Held:
         """Gives the lock back; called once more it does nothing."""
         if not self._given_back:
             self._given_back = True
-            self._mutex.submit(Put([self._mutex.element([])]))
+            self._mutex.submit(PutAttempt([self._mutex.element([])]))
 
     def release(self) -> None:
         """Gives the lock back before the step ends."""
@@ -78,7 +78,7 @@ def _mutex(ctx: Any, *, container: bytes, shared_name: bytes) -> Mutex:
 
 @op("MutexLock", "mutex: resource -> mutex_lock: variant", shape=lambda op: SCALAR, blocks=True, **_WAITS)
 def _lock(ctx: Any, mutex: Mutex) -> Held:
-    complete(ctx, mutex, Take(1), f"for critical section '{mutex.name}'")
+    complete(ctx, mutex, TakeAttempt(1), f"for critical section '{mutex.name}'")
     return Held(mutex, ctx.step)
 
 

@@ -15,8 +15,8 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, static_value, vector_of
 from tensorfleet.state.long_waits import Awaited, LongWait, maker_of
 from tensorfleet.state.queue_members import Roster
-from tensorfleet.state.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
-from tensorfleet.state.queues import Attempt, Close, Put, Queue, Take, private_name
+from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue, ShuffleQueue
+from tensorfleet.state.queues import Attempt, CloseAttempt, PutAttempt, Queue, TakeAttempt, private_name
 
 # -- making ------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ def _priority(
     ctx: Any, *, component_types: list, shapes: list, capacity: int, container: bytes, shared_name: bytes
 ) -> Queue:
     types, sizes = [dtypes.int64, *component_types], [SCALAR, *shapes]
-    return _make(ctx, container, shared_name, lambda name: PriorityQueue(name, capacity, types, sizes))
+    return _make(ctx, container, shared_name, lambda name: HeapQueue(name, capacity, types, sizes))
 
 
 def _shuffle(
@@ -174,7 +174,7 @@ for _version, _handle in _HANDLES.items():
 
 def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
     """Brings an attempt to its end, waiting if need be; one that is cancelled leaves no trace."""
-    asker = getattr(ctx.step, "asker", None) if isinstance(attempt, Take) else None
+    asker = getattr(ctx.step, "asker", None) if isinstance(attempt, TakeAttempt) else None
     if asker is not None and asker.wants[0] is ctx.op:
         attempt.answer = lambda: asker.answer_with(queue, attempt)
     if not queue.submit(attempt):
@@ -195,7 +195,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
         )
 
 
-def _handed_out(ctx: Any, queue: Queue, attempt: Take) -> None:
+def _handed_out(ctx: Any, queue: Queue, attempt: TakeAttempt) -> None:
     """Notes what was taken for another process, which may end before it gets there."""
     asker = getattr(ctx.step, "asker", None)
     if asker is not None and not asker.is_answered_by(ctx.op):
@@ -214,7 +214,7 @@ def _check_types(queue: Queue, given: list[DType], verb: str) -> None:
 
 def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
-    attempt = Put([queue.element(components)])
+    attempt = PutAttempt([queue.element(components)])
     complete(ctx, queue, attempt, f"for room in queue '{queue.name}'")
 
 
@@ -227,12 +227,12 @@ def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list
     if rows:
         if queue.roster is not None:
             queue.roster.put(rows, of_update=not marked)
-        complete(ctx, queue, Put(rows), f"for room in queue '{queue.name}'")
+        complete(ctx, queue, PutAttempt(rows), f"for room in queue '{queue.name}'")
 
 
 def _dequeue(ctx: Any, queue: Queue, *, component_types: list) -> tuple:
     _check_types(queue, component_types, "Cannot dequeue")
-    attempt = Take(1)
+    attempt = TakeAttempt(1)
     end = lambda: complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")  # noqa: E731
     if queue.roster is None:
         end()
@@ -249,7 +249,7 @@ def _dequeue_batch(ctx: Any, queue: Queue, n: Any, types: list, up_to: bool) -> 
         raise errors.invalid(f"{name} requested {count} < 0 elements")
     queue.check_batches()
     _check_types(queue, types, "Cannot dequeue")
-    attempt = Take(count, up_to)
+    attempt = TakeAttempt(count, up_to)
     if count:
         complete(ctx, queue, attempt, f"for {count} elements of queue '{queue.name}'")
     _handed_out(ctx, queue, attempt)
@@ -268,7 +268,9 @@ def _close(ctx: Any, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
     if cancel_pending_enqueues:
         queue.close_now()
     else:
-        complete(ctx, queue, Close(), f"for pending enqueues of queue '{queue.name}' before closing it")
+        complete(
+            ctx, queue, CloseAttempt(), f"for pending enqueues of queue '{queue.name}' before closing it"
+        )
 
 
 def _size(ctx: Any, queue: Queue) -> Any:

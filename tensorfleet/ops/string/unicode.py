@@ -214,7 +214,7 @@ op(
     f"errors: string(ignore|replace|strict) = replace; output_encoding: {_OUTPUTS}; replacement_char: int = 65533; "
     "Tsplits: index = int64",
     shape=lambda op: vector_of(
-        None if op._inputs[1].shape.num_elements() is None else op._inputs[1].shape.num_elements() - 1
+        None if (count := op._inputs[1].shape.num_elements()) is None else count - 1
     ),
     host=True,
     examples=[
