@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.runtime.devices import load_jax
 from tensorfleet.runtime.shared_memory import shared_variables as lending
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+    from tensorfleet.graph.operation import Operation
 
 _order = itertools.count()
 _OFTEN = 4  # updates between two readings of a variable that is read again and again
@@ -107,7 +111,7 @@ class VariableStore:
         home = lending.home_of(self.value)
         free = home.settle() if home is not None else not self._is_wanted()
         shared = self._references() > _OWN_REFERENCES
-        value = self.value
+        value: Array = self.value
         mine = type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or home is not None)
         if shared or not mine or not free:
             value = self.value = lending.copied(value)
@@ -137,7 +141,7 @@ class VariableStore:
     def take_rows(self, indices: np.ndarray) -> np.ndarray:
         """A copy of some rows, without handing out the whole."""
         with self.gate:
-            value = self.value
+            value: Array = self.value
             if not isinstance(value, np.ndarray):
                 value = np.asarray(value)
             return value.take(indices, axis=0)
@@ -197,25 +201,25 @@ class ResourceManager:
                 found = shelf[(kind, name)] = make()
             return found
 
-    def of_kind(self, *kinds: str) -> list:
+    def of_kind(self, *kinds: str) -> list[Any]:
         """All resources of some kinds."""
         with self._lock:
             return [
                 r for shelf in self._containers.values() for (kind, _), r in shelf.items() if kind in kinds
             ]
 
-    def variable(self, op: Any) -> VariableStore:
+    def variable(self, op: Operation) -> VariableStore:
         """The store of the variable that a VariableV2 or VarHandleOp stands for."""
         attrs = op._attrs
         name = (attrs.get("shared_name") or b"").decode() or op.name
         container = (attrs.get("container") or b"").decode()
         dtype = attrs["dtype"]
-        found = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
+        found: VariableStore = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
         if found.dtype != dtype:
             raise _of_another_type(op, name, found.dtype, dtype)
         return found
 
-    def clear(self, containers: Any = None) -> None:
+    def clear(self, containers: Iterable[str] | None = None) -> None:
         """Drops the named containers, or all of them."""
         with self._lock:
             names = list(self._containers) if not containers else list(containers)
@@ -228,14 +232,14 @@ class ResourceManager:
                     close()
 
 
-def _new_store(op: Any, name: str, dtype: DType) -> VariableStore:
+def _new_store(op: Operation, name: str, dtype: DType) -> VariableStore:
     store = VariableStore(name, dtype)
     if op.type == "TemporaryVariable":  # it is memory, and may be read before it is assigned
         store.value = np.zeros(op._attrs["shape"].as_list(), dtype.as_numpy_dtype)
     return store
 
 
-def _of_another_type(op: Any, name: str, there: DType, wanted: DType) -> errors.OpError:
+def _of_another_type(op: Operation, name: str, there: DType, wanted: DType) -> errors.OpError:
     """For a variable that another program has left behind, with TensorFlow's words for it."""
     advice = f"'{name}' is there already, perhaps from another program: use another name or container, or tf.Session.reset."
     if op.type == "VarHandleOp":
@@ -250,7 +254,7 @@ class _Stream:
 
     __slots__ = ("lock", "order", "state")
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Array) -> None:
         self.state, self.order = state, next(_order)
         self.lock = threading.RLock()
 
@@ -262,7 +266,7 @@ class RandomStreams:
         self._lock = threading.Lock()
         self._streams: dict[Any, _Stream] = {}
 
-    def take(self, op: Any, blocks: int) -> np.ndarray:
+    def take(self, op: Operation, blocks: int) -> np.ndarray:
         """The op's current state; the next taker starts `blocks` later."""
         from tensorfleet.kernels import philox
 
@@ -282,7 +286,7 @@ class RandomStreams:
                 held.enter_context(stream.lock)
             yield
 
-    def _begun(self, op: Any) -> _Stream:
+    def _begun(self, op: Operation) -> _Stream:
         from tensorfleet.kernels import philox
 
         with self._lock:

@@ -17,7 +17,7 @@ SECONDS = 60
 def pieces(monkeypatch):
     """Loops are compiled at once, and then run three iterations at a time. Counts how often one was resumed."""
     resumed = []
-    real = loops_traced._Traced._go_on
+    real = loops_traced._LoopProgram._go_on
 
     def go_on(self, *args):
         self.turns = 3
@@ -27,7 +27,7 @@ def pieces(monkeypatch):
     monkeypatch.setattr(loops, "_PATIENCE", -1.0)
     monkeypatch.setattr(loops_traced, "_FIRST_TURNS", 3)
     monkeypatch.setattr(loops_traced, "_SECONDS", 0.0)
-    monkeypatch.setattr(loops_traced._Traced, "_go_on", go_on)
+    monkeypatch.setattr(loops_traced._LoopProgram, "_go_on", go_on)
     return resumed
 
 

@@ -10,7 +10,7 @@ from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.cluster.transport.tensor_bytes import layout_of, malformed
 from tensorfleet.passes.partition import Stage
-from tensorfleet.runtime.shared_memory.server_reads import Reader, head_of
+from tensorfleet.runtime.shared_memory.server_reads import BoardReader, head_of
 
 _OFTEN = 4  # times that a stage is asked for before it is worth a board
 _LATER = 1000  # times that it is asked for before a task that had none is asked for a board again
@@ -29,7 +29,7 @@ class Posted:
         self._at = at
         self._number = number
         self._asked = 0
-        self._reader: Reader | None = None
+        self._reader: BoardReader | None = None
         self._incarnation: int | None = None
 
     def read(self, session: str, deadline: float | None) -> list | None:
@@ -47,7 +47,7 @@ class Posted:
             self._reader, self._asked = None, 0
         return found
 
-    def _find(self, session: str, deadline: float | None) -> Reader | None:
+    def _find(self, session: str, deadline: float | None) -> BoardReader | None:
         with contextlib.suppress(errors.OpError):  # whatever it is, the task will say it again
             self._incarnation = self._at.incarnation
             self._reader = self._at.call_for(Board(session, self._number), _reader, deadline)
@@ -56,7 +56,7 @@ class Posted:
         return self._reader
 
 
-def _reader(channel: wire.Channel, frame: wire.Frame) -> Reader | None:
+def _reader(channel: wire.Channel, frame: wire.Frame) -> BoardReader | None:
     """The board that an answer tells of, if there is one."""
     place = frame.read(BoardPlace)
     size, count = place.size, place.count
@@ -67,4 +67,4 @@ def _reader(channel: wire.Channel, frame: wire.Frame) -> Reader | None:
     layout, total = layout_of(frame.tensors[0].tobytes(), count)
     if size != head_of(count) + total or any(dtype is None for dtype, *_ in layout):
         raise malformed("a board of another size than its values")
-    return Reader(channel.mapped(size), [(dtype, shape, start) for dtype, shape, start, _ in layout])
+    return BoardReader(channel.mapped(size), [(dtype, shape, start) for dtype, shape, start, _ in layout])

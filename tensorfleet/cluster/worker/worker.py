@@ -28,7 +28,7 @@ from tensorfleet.graph.importing import extend_graph
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
-from tensorfleet.runtime.shared_memory.server_reads import Board, board_of
+from tensorfleet.runtime.shared_memory.server_reads import VariableBoard, board_of
 from tensorfleet.state.accumulators import most
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
@@ -65,7 +65,7 @@ class _Session:
         self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
         self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
         self._closed: errors.OpError | None = None
-        self._boards: set[Board] = set()
+        self._boards: set[VariableBoard] = set()
 
     def extend(self, graph_def: Any) -> None:
         """Adds the nodes that are new."""
@@ -93,7 +93,7 @@ class _Session:
                     mapping[text if ":" in text else f"{text}:0"] = _output(op, index)
         return mapping
 
-    def shown(self, stores: list) -> Board | None:
+    def shown(self, stores: list) -> VariableBoard | None:
         """The board with some variables; it is taken down with the session, whose client must not read on."""
         found = board_of(stores)
         if found is not None:
@@ -293,7 +293,7 @@ class Worker:
             for i, result in enumerate(results)
         ]
 
-    def board(self, handle: str, stage_id: int) -> Board | None:
+    def board(self, handle: str, stage_id: int) -> VariableBoard | None:
         """Where what a stage reads can be read without asking, if it does nothing else."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import started
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.scheduling.program import Program
@@ -26,10 +26,10 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._watched: set[Turns] = set()
+        self._watched: set[CooperativeRun] = set()
         self._fresh = self._there = False
 
-    def add(self, turns: Turns) -> None:
+    def add(self, turns: CooperativeRun) -> None:
         with self._lock:
             self._watched.add(turns)
             self._fresh = True
@@ -39,7 +39,7 @@ class _Watcher:
                     threading.Thread(target=self._watch, name="tensorfleet-turns", daemon=True)
                 )
 
-    def remove(self, turns: Turns) -> None:
+    def remove(self, turns: CooperativeRun) -> None:
         with self._lock:
             self._watched.discard(turns)
 
@@ -58,11 +58,11 @@ class _Watcher:
                 turns.look()
 
 
-class Turns:
+class CooperativeRun:
     """One run of a program whose items run one after the other, as long as none of them holds the others up."""
 
     def __init__(
-        self, program: Program, ctx: StepContext, values: list[Any], limit: int | None = None
+        self, program: Program, ctx: ExecutionContext, values: list[Any], limit: int | None = None
     ) -> None:
         self._limit = limit  # how many may run at once, if the user has said so
         self._items, self._followers = program.items, program.followers

@@ -18,9 +18,11 @@ from tensorfleet.runtime.segments.segment import reference_inputs, uninitialized
 from tensorfleet.state.tensor_lists import TensorList
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.runtime.resources import ResourceManager, VariableStore
     from tensorfleet.runtime.scheduling.program import Slots
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.values import Values
 
 
 # These only look up what their shared name stands for, or make it at first.
@@ -37,12 +39,12 @@ _PIECE = 1 << 16
 _VALUES = ("grad", "delta", "value")
 
 
-class HostContext:
+class StepHostContext:
     """What a host op's kernel receives instead of an array namespace."""
 
     __slots__ = ("op", "step")
 
-    def __init__(self, op: Any, step: StepContext) -> None:
+    def __init__(self, op: Operation, step: ExecutionContext) -> None:
         self.op = op
         self.step = step
 
@@ -93,7 +95,7 @@ class _Item:
             else:
                 self.args.append(slots.of(t))
 
-    def arguments(self, values: list) -> list:
+    def arguments(self, values: Values) -> Values:
         """The arguments of this run."""
         found = []
         for a in self.args:
@@ -114,7 +116,7 @@ class _Item:
             found.append(a)
         return found
 
-    def finish(self, values: list, results: tuple) -> None:
+    def finish(self, values: Values, results: tuple[Any, ...]) -> None:
         """Puts the results into their slots."""
         for slot, value in zip(self._kept, results, strict=True):
             values[slot] = value
@@ -125,7 +127,7 @@ class _Read:
 
     __slots__ = ("store", "variable")
 
-    def __init__(self, store: Any, variable: Any) -> None:
+    def __init__(self, store: VariableStore, variable: Operation) -> None:
         self.store = store
         self.variable = variable
 
@@ -137,7 +139,7 @@ class _Read:
 
 
 class HostItem(_Item):
-    """A host op: its kernel gets a `HostContext`. An op of the numpy life on strings gets numpy.
+    """A host op: its kernel gets a `StepHostContext`. An op of the numpy life on strings gets numpy.
 
     A handle is the resource itself for a host op, and an array holding it for others (Identity, Pack, Gather).
     """
@@ -161,7 +163,7 @@ class HostItem(_Item):
         #: whether it takes values and makes some, and that is all
         self._plain = self.op.spec.host and not special and all(type(a) is int for a in self.args)
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the operation."""
         if self._plain:
             args = [values[a] for a in self.args]
@@ -169,7 +171,7 @@ class HostItem(_Item):
                 args = self.arguments(values)
             try:
                 with np.errstate(all="ignore"):
-                    self.finish(values, self.kernel.call(HostContext(self.op, ctx), args))
+                    self.finish(values, self.kernel.call(StepHostContext(self.op, ctx), args))
             except Exception as e:
                 raise self._told(refused(self.op, args, e), values) from e
             return
@@ -185,9 +187,9 @@ class HostItem(_Item):
         else:
             values[self._kept[0]] = found
 
-    def _call(self, ctx: StepContext, values: list) -> None:
+    def _call(self, ctx: ExecutionContext, values: Values) -> None:
         host = self.op.spec.host
-        first: Any = HostContext(self.op, ctx) if host else np
+        first: Any = StepHostContext(self.op, ctx) if host else np
         args = self.arguments(values)
         for i in self._handles:
             if host:
@@ -210,19 +212,20 @@ class HostItem(_Item):
         except Exception as e:
             raise self._told(refused(self.op, args, e), values) from e
 
-    def _move(self, args: list) -> tuple:
+    def _move(self, args: Values) -> tuple[Any, ...]:
         """Moves strings in the form they have."""
         moved = self._moved
         assert moved is not None
 
-        def move(array: np.ndarray) -> tuple:
+        def move(array: np.ndarray) -> tuple[Any, ...]:
             given = list(args)
             given[moved] = array
             return self.kernel.call(np, given)
 
-        return args[moved].moved(move)
+        results: tuple[Any, ...] = args[moved].moved(move)
+        return results
 
-    def _told(self, error: errors.OpError, values: list) -> errors.OpError:
+    def _told(self, error: errors.OpError, values: Values) -> errors.OpError:
         """Adds to what is wrong with a record where it was read from."""
         if isinstance(error, errors.InvalidArgumentError) and self.op.type in _PARSING:
             slots = self._slots._of
@@ -236,7 +239,7 @@ def _array(value: Any) -> Any:
     return np.asarray(value) if type(value) is Strings else value
 
 
-def _boxed(resource: Any) -> np.ndarray:
+def _boxed(resource: object) -> np.ndarray:
     box = np.empty((), object)
     box[()] = resource
     return box
@@ -260,7 +263,7 @@ class SameItem:
             (slots.made_by(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
         ]
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Takes the other one's results."""
         for mine, others in self._pairs:
             values[mine] = values[others]
@@ -275,7 +278,7 @@ class RowsItem(_Item):
         self.stores = [self.args[i] for i in self.updated]
         self.locking = sorted(set(self.stores), key=lambda s: s.order)
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the update."""
         args = self.arguments(values)
         opened = []
@@ -302,7 +305,7 @@ class RowsItem(_Item):
                 store.gate.release()
             release(self.locking)
 
-    def change(self, args: list) -> None:
+    def change(self, args: Values) -> None:
         """Changes the arrays."""
         self.kernel.call(np, args)
 
@@ -310,7 +313,7 @@ class RowsItem(_Item):
 class ChunksItem(RowsItem):
     """An update of whole variables, element by element, in place: piece by piece, so that no piece leaves the cache."""
 
-    def change(self, args: list) -> None:
+    def change(self, args: Values) -> None:
         """Changes one piece of every array after the other."""
         shape = args[self.updated[0]].shape
         whole = [i for i, a in enumerate(self.op.spec.inputs) if i in self.updated or a.name in _VALUES]
@@ -344,7 +347,7 @@ class GatherItem:
         self.indices = slots.of(self.op._inputs[1])
         self.out = slots.made_by(self.op._outputs[0])
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Fetches the rows."""
         if self.store.value is None:
             raise uninitialized(self.variable)

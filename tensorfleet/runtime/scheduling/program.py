@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,17 +17,21 @@ from tensorfleet.passes.pipeline import divide
 from tensorfleet.passes.plan import Part, PartKind, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.scheduling.batched_host_ops import JoinedItem
-from tensorfleet.runtime.scheduling.cooperative import Turns
+from tensorfleet.runtime.scheduling.cooperative import CooperativeRun
 from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.scheduling.index_ops import IndexItem
 from tensorfleet.runtime.scheduling.items import Item, OpItem
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 from tensorfleet.runtime.scheduling.threads import Pool
 from tensorfleet.runtime.segments.branches import settle_absent
 from tensorfleet.runtime.segments.segment import stand_in, uninitialized
 from tensorfleet.runtime.segments.segment_item import SegmentItem
 from tensorfleet.runtime.segments.shape_variance import Varying, Watch
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.runtime.values import Values
 
 
 def _bare(item: Item) -> Item:
@@ -129,7 +133,7 @@ class Program:
                 self.followers[j].append(i)
         self.fetch_slots = [self._fetch(t, plan, slots, resources) for t in plan.fetches]
         self._strings = any(t.dtype.base_dtype == dtypes.string for t in plan.fetches)
-        self.template: list = [None] * len(slots)
+        self.template: Values = [None] * len(slots)
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
                 self.template[slots.of(tensor)] = value
@@ -218,7 +222,7 @@ class Program:
                 return _Fetched(resources.variable(variable), variable)
         return slots.of(tensor)
 
-    def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
+    def run(self, ctx: ExecutionContext, feeds: Sequence[Any], pool: Pool) -> Values:
         """Runs the program and returns the fetched values."""
         if self._watch.asked and self._divided is None:
             self._divide()
@@ -228,7 +232,7 @@ class Program:
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
         if self.turn:
-            Turns(self, ctx, values, pool.limit).run()
+            CooperativeRun(self, ctx, values, pool.limit).run()
         elif self.sequential:
             if ctx.trace is None:
                 for item in self._work:
@@ -249,7 +253,7 @@ class _Fetched:
 
     __slots__ = ("store", "variable")
 
-    def __init__(self, store: VariableStore, variable: Any) -> None:
+    def __init__(self, store: VariableStore, variable: Operation) -> None:
         self.store = store
         self.variable = variable
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,12 @@ from tensorfleet.runtime.segments.xla_options import (
     waits_for_itself,
 )
 from tensorfleet.runtime.xla_exit_guard import within_xla
+
+if TYPE_CHECKING:
+    from jax import Device
+
+    from tensorfleet.base.types import Array, ArrayModule
+    from tensorfleet.runtime.values import Signature, Values
 
 # Shapes that keep changing fall back to numpy instead of compiling for ever.
 _MOST_SIGNATURES = 24
@@ -46,18 +52,18 @@ _DISTURBED = 8
 _TOO_DISTURBED = 128
 
 
-class Compiled:
+class CompiledSegment:
     """One signature of a segment as an XLA program."""
 
     __slots__ = ("_direct", "call", "constants", "cpu", "joined", "proven", "reused", "skips")
 
     def __init__(
         self,
-        call: Any,
-        cpu: Any,
+        call: Callable[..., Any],
+        cpu: Device | None,
         skips: list[int],
         joined: list[list[int]],
-        constants: tuple,
+        constants: tuple[Array, ...],
         reused: tuple[int, ...] = (),
     ) -> None:
         self.call = self._direct = call
@@ -70,7 +76,7 @@ class Compiled:
         )
         self.proven = False  # whether it has run before: it may have asked for more memory than there is
 
-    def run(self, args: tuple, made: list) -> Any:
+    def run(self, args: tuple[Any, ...], made: list[Any]) -> tuple[Values, Values, list[Array]]:
         """The outputs, what is written, and whether all checks held, if there are any.
 
         All results of a program become ready together. The step is over when they are: XLA may still be reading the
@@ -95,18 +101,20 @@ class Compiled:
 class _Checks:
     """What kernels report their checks to while they are traced."""
 
-    def __init__(self, jnp: Any) -> None:
+    def __init__(self, jnp: ArrayModule) -> None:
         self._jnp = jnp
         self.flags: list[Any] = []
 
-    def __call__(self, ok: Any, message: Any, kind: Any = None) -> None:
+    def __call__(
+        self, ok: Any, message: Callable[[], str] | str, kind: Callable[..., errors.OpError] | None = None
+    ) -> None:
         if not isinstance(ok, (bool, *_CONCRETE)):
             self.flags.append(self._jnp.all(ok))
         elif not np.all(ok):
             text = message() if callable(message) else message
             raise (kind or errors.InvalidArgumentError)(None, None, text)
 
-    def passed(self) -> Any:
+    def passed(self) -> Array:
         """Whether none of the checks has failed so far."""
         return self._jnp.all(self._jnp.stack(self.flags)) if self.flags else self._jnp.asarray(True)
 
@@ -143,7 +151,7 @@ class Compiler(Trial):
                 self.reuses = False
                 self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
 
-    def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
+    def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> CompiledSegment | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
         key = self.key(inputs, state)
         found = self.programs.get(key)
@@ -171,7 +179,7 @@ class Compiler(Trial):
             self.programs[self.key(inputs, state)] = made
             return made
 
-    def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
+    def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Signature:
         """What tells one program from another: shapes, and the values of what must be static."""
         shapes = shapes_of(inputs)
         if self.loose or self.segment.owned:
@@ -182,7 +190,7 @@ class Compiler(Trial):
         values += [np.asarray(state[i]).tobytes() for i in sorted(self.static_variables)]
         return shapes, tuple(values)
 
-    def _worth(self, key: Any) -> bool:
+    def _worth(self, key: Signature) -> bool:
         by_value = bool(self.static_inputs - self.flags or self.static_variables)
         eager = _EAGER_SIGNATURES_OF_HEAVY if self.heavy else _EAGER_SIGNATURES
         again = (
@@ -201,7 +209,9 @@ class Compiler(Trial):
         cost = self.compiling if self.programs else _LIKELY_TO_TAKE
         return times > 1 and (self.heavy or times * self.fastest > cost)
 
-    def _compile(self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True) -> Compiled | None:
+    def _compile(
+        self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True
+    ) -> CompiledSegment | None:
         jax, jnp = load_jax()
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
@@ -217,8 +227,13 @@ class Compiler(Trial):
         passed = sorted(self.passed)
 
         def trace(
-            args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple, constants: tuple
-        ) -> tuple:
+            args: tuple[Any, ...],
+            joins: tuple[Array, ...],
+            variables: tuple[Any, ...],
+            streams: tuple[Array, ...],
+            owned: tuple[Array, ...],
+            constants: tuple[Array, ...],
+        ) -> tuple[Values, Values, list[Array]]:
             check = _Checks(jnp)
             values = list(segment.template)
             for slot, constant in zip(passed, constants, strict=True):
@@ -229,7 +244,7 @@ class Compiler(Trial):
                 parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
                 for i, part in zip(group, parts, strict=True):
                     values[segment.input_slots[i]] = part.reshape(shapes[i])
-            current: list = [None] * len(segment.variables)
+            current: Values = [None] * len(segment.variables)
             for i, index in enumerate(reads):
                 current[index] = fixed_state.get(index, variables[i])
             for index, table in zip((*segment.owned, *reused), owned, strict=True):
@@ -255,7 +270,9 @@ class Compiler(Trial):
         owns = bool(segment.owned or reused)
         jitted = jax.jit(trace, donate_argnums=4 if owns else ())
         if barriers is None or self.others:
-            return Compiled(jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants)
+            return CompiledSegment(
+                jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants
+            )
         with conv_library.offered(in_parts and has_library_convolutions()) as offer:
             traced = jitted.trace(*args, constants)
         if owns and waits_for_itself(traced.jaxpr):  # it has to run where variables cannot change in place
@@ -266,7 +283,7 @@ class Compiler(Trial):
         call, cpu = compile_for_cpu(jax, traced, barriers.largest, owns, offer.taken)
         if call is None:
             return self._compile(inputs, state, in_parts=False)
-        return Compiled(call, cpu, skips, joined, constants, reused)
+        return CompiledSegment(call, cpu, skips, joined, constants, reused)
 
     def _reused(self, state: Sequence[Any]) -> tuple[int, ...]:
         """The variables that a program changes where they are: large ones, since others stay in the cache anyway."""
@@ -275,7 +292,7 @@ class Compiler(Trial):
         changed = [i for i in self.segment.changed() if i not in self.static_variables]
         return tuple([i for i in changed if state[i] is not None and is_large(state[i].size)])
 
-    def _placed(self, constants: list[Any]) -> tuple:
+    def _placed(self, constants: list[Any]) -> tuple[Array, ...]:
         """Constants where the program's device takes them as they are."""
         device = jax_device(self.device, self.others)
         if device is None:
@@ -297,9 +314,9 @@ class Compiler(Trial):
         state: Sequence[Any],
         streams: Sequence[Any],
         joined: list[list[int]],
-        cpu: Any = None,
+        cpu: Device | None = None,
         reused: tuple[int, ...] = (),
-    ) -> tuple:
+    ) -> tuple[Any, ...]:
         """The arguments of a compiled program, on its device."""
         joins = tuple(
             [np.concatenate([np.asarray(inputs[i]).reshape(-1) for i in group]) for group in joined]
@@ -314,7 +331,10 @@ class Compiler(Trial):
             placed = tuple([aligned(x) for x in on_cpu(cpu, inputs)])
             return placed, joins, tuple(on_cpu(cpu, variables)), tuple(streams), owned
         jax, _ = load_jax()
-        return jax.device_put((tuple(inputs), joins, variables, tuple(streams), owned), device)
+        moved: tuple[Any, ...] = jax.device_put(
+            (tuple(inputs), joins, variables, tuple(streams), owned), device
+        )
+        return moved
 
     def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
         """Marks what `code` is computed from as static; False when nothing new could be marked."""

@@ -7,11 +7,14 @@ shapes of the arguments have been seen before: what follows from them alone is k
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.runtime.segments.segment import Segment, Step
+from tensorfleet.runtime.segments.segment import Segment, SegmentStep
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.values import Signature, Values
 
 _SHAPES = {"Shape", "ShapeN", "Size", "Rank", "VariableShape"}
 # A value larger than this is computed again rather than kept.
@@ -25,26 +28,26 @@ class Trimmer:
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
-        self._found: dict[Any, tuple[list, list[Step]] | None] = {}
+        self._found: dict[Any, tuple[Values, list[SegmentStep]] | None] = {}
         some = any(s.op.type in _SHAPES for s in segment.steps)
         self.possible = not segment.guarded and (
             some or len(_used(segment, segment.steps)) < len(segment.steps)
         )
 
-        self._whole: tuple[list, list[Step] | None] = (segment.template, None)
+        self._whole: tuple[Values, list[SegmentStep] | None] = (segment.template, None)
 
-    def key(self, inputs: list, state: list) -> Any:
+    def key(self, inputs: Values, state: Values) -> Signature | None:
         """The shapes of all that comes in; None where there is nothing to leave out."""
         if not self.possible:
             return None
         segment = self._segment
         return (*[np.shape(x) for x in inputs], *[state[i].shape for i in (*segment.reads, *segment.owned)])
 
-    def left(self, key: Any) -> tuple[list, list[Step] | None]:
+    def left(self, key: Signature | None) -> tuple[Values, list[SegmentStep] | None]:
         """The values to begin with and the steps to run for such shapes; None is all of them."""
         return self._found.get(key) or self._whole
 
-    def learn(self, key: Any, values: list) -> None:
+    def learn(self, key: Signature, values: Values) -> None:
         """Notes what a run of all steps has computed. One that is not repeated is not worth looking at."""
         if key not in self._found:
             if len(self._found) >= _MOST_SIGNATURES:
@@ -58,12 +61,12 @@ class Trimmer:
         self._found[key] = template, _used(segment, steps)
 
 
-def _is_pure(step: Step) -> bool:
+def _is_pure(step: SegmentStep) -> bool:
     """Whether a step only computes values from values."""
     return not step.updates and step.rng is None and not step.op.spec.stateful
 
 
-def _known(segment: Segment, values: list) -> set[int]:
+def _known(segment: Segment, values: Values) -> set[int]:
     """The slots whose values follow from the shapes of the arguments."""
     results = set(segment.output_codes)  # these are computed anew: whoever gets them may write into them
     known = {i for i, value in enumerate(segment.template) if value is not None}
@@ -81,7 +84,7 @@ def _known(segment: Segment, values: list) -> set[int]:
     return known
 
 
-def _used(segment: Segment, steps: list[Step]) -> list[Step]:
+def _used(segment: Segment, steps: list[SegmentStep]) -> list[SegmentStep]:
     """The steps that change something, may fail, or compute what is needed."""
     needed = set(segment.output_codes)
     found = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,12 @@ from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.kernel_errors import refused
 from tensorfleet.runtime.segments.branches import guard, run_guarded
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import ArrayModule
+    from tensorfleet.graph.kernel_types import Check
+    from tensorfleet.runtime.segments.xla_barriers import Barriers
+    from tensorfleet.runtime.values import Values
+
 _CONCRETE = (np.ndarray, np.generic)
 # Operations that only order others, and those that only pass a variable's handle on.
 _READS = {"Identity", "ReadVariableOp"}
@@ -28,7 +34,7 @@ _NOTHING = {"NoOp", "ControlTrigger"}
 _PASSES = {"Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit"}
 
 
-class Step:
+class SegmentStep:
     """One operation of a segment: where its arguments are and where its results go.
 
     An argument or result code >= 0 is a slot of the segment's values; ~code is the index of a variable.
@@ -60,9 +66,9 @@ class Step:
         self.guard: tuple[tuple[int, bool], ...] = ()
         self.choices: list[tuple[tuple[int, bool], ...]] | None = None
         # The kernel itself, once it is known whether nothing else is to be done in numpy.
-        self.plain: Callable | bool | None = False
+        self.plain: Callable[..., Any] | bool | None = False
 
-    def find_plain(self) -> Callable | None:
+    def find_plain(self) -> Callable[..., Any] | None:
         """The kernel's short way, if all this step does is to take values and make one."""
         alone = self.rng is None and not self.variables and not self.updates
         self.plain = self.kernel.in_numpy() if alone and len(self.outs) == 1 else None
@@ -108,7 +114,7 @@ class _Stacked(Kernel):
         super().__init__(product)
         self._terms = terms
 
-    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+    def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
         """Stacks the left factors and the right ones, and multiplies."""
         left, right = values[: self._terms], values[self._terms :]
         return super().call(first, [first.concatenate(left), first.concatenate(right)], check)
@@ -121,7 +127,7 @@ class _Columns(Kernel):
         super().__init__(product)
         self._taken = slice(begin, end)
 
-    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+    def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
         """Multiplies by the rows."""
         return super().call(first, [values[0], values[1][self._taken]], check)
 
@@ -129,7 +135,7 @@ class _Columns(Kernel):
 class _InPlace(Kernel):
     """An update of rows: of the array itself in numpy, functional in XLA, which owns the table's memory."""
 
-    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+    def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
         """Updates the table, which comes first, and returns it."""
         if first is np:
             super().call(first, values)
@@ -160,9 +166,9 @@ class Segment:
         self.writes: list[int] = []
         #: tables whose rows are updated: their memory is this segment's while it runs
         self.owned: list[int] = []
-        self.rng_steps: list[Step] = []
+        self.rng_steps: list[SegmentStep] = []
         self.template: list[Any] = []
-        self.steps: list[Step] = []
+        self.steps: list[SegmentStep] = []
         self._slots: dict[Tensor, int] = {}
         self._variable_index: dict[Operation, int] = {}
         self._written: set[int] = set()
@@ -207,7 +213,7 @@ class Segment:
         outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in results]
         if updates:
             outs = [o for o in outs if o is not None]
-        step = Step(op, args, outs, updates)
+        step = SegmentStep(op, args, outs, updates)
         if spec.rows is not None:
             step.kernel = _InPlace(op)
             self.owned += updates
@@ -239,12 +245,12 @@ class Segment:
         return found if plain and all(i in self.reads for i in found) else None
 
     def _add_products(
-        self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict
+        self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict[Tensor, Any]
     ) -> None:
         """Adds what `Part.products` describes as one step."""
         outs: list[int | None] = [self._slot(op._outputs[0])]
         factors = [term._inputs[side] for side in (0, 1) for term in terms]
-        step = Step(op, [self._code(t, made, constants) for t in factors], outs, [])
+        step = SegmentStep(op, [self._code(t, made, constants) for t in factors], outs, [])
         step.static = ()
         if op.type == "Slice":
             begin, size = int(constants[op._inputs[1]][1]), op._outputs[0].shape.as_list()[1]
@@ -300,13 +306,13 @@ class Segment:
 
     def interpret(
         self,
-        values: list,
-        state: list,
+        values: Values,
+        state: Values,
         streams: Sequence[Any],
-        jnp: Any = None,
-        check: Any = None,
-        traced: Any = None,
-        steps: list[Step] | None = None,
+        jnp: ArrayModule | None = None,
+        check: Check | None = None,
+        traced: Barriers | None = None,
+        steps: list[SegmentStep] | None = None,
     ) -> None:
         """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace.
 
@@ -363,12 +369,12 @@ class Segment:
             args = [values[a] if a >= 0 else state[~a] for a in step.args]
             raise refused(step.op, args, e) from e
 
-    def collect(self, values: list, state: list) -> list:
+    def collect(self, values: Values, state: Values) -> Values:
         """The outputs after `interpret`."""
         return [values[c] if c >= 0 else state[~c] for c in self.output_codes]
 
 
-def _need_initialized(step: Step, args: list) -> None:
+def _need_initialized(step: SegmentStep, args: Values) -> None:
     for i in step.variables:
         if args[i] is None and not (step.op.spec.overwrites and i == 0):
             variable = variable_of(step.op._inputs[i])

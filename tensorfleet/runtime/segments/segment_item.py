@@ -10,14 +10,18 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore, release
-from tensorfleet.runtime.scheduling.step import StepContext
-from tensorfleet.runtime.segments.compiled import Compiled, Compiler
+from tensorfleet.runtime.scheduling.step import ExecutionContext
+from tensorfleet.runtime.segments.compiled import CompiledSegment, Compiler
 from tensorfleet.runtime.segments.numpy_specialization import Trimmer
 from tensorfleet.runtime.segments.segment import Segment, uninitialized
 from tensorfleet.runtime.xla_exit_guard import stay_outside
 
 if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+    from tensorfleet.graph.operation import Operation
     from tensorfleet.runtime.scheduling.program import Slots
+    from tensorfleet.runtime.segments.segment import SegmentStep
+    from tensorfleet.runtime.values import Values
 
 # So many operations run before it is looked whether they take too long.
 _AT_A_TIME = 8
@@ -48,7 +52,7 @@ class SegmentItem:
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
         self.reading = self.segment.only_reads()
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the segment and makes its variable updates visible, all or none."""
         if self.reading is not None:
             read = {i: self.stores[i].hand_out() for i in self.segment.reads}
@@ -64,7 +68,7 @@ class SegmentItem:
             self.compiler.numpy_first = False
             self._compute(ctx, values)
 
-    def _compute(self, ctx: StepContext, values: list) -> None:
+    def _compute(self, ctx: ExecutionContext, values: Values) -> None:
         stay_outside()
         inputs = [values[i] for i in self.ins]
         compiler = self.compiler
@@ -72,7 +76,7 @@ class SegmentItem:
         if compiler.wanted() and not self._lacking():
             compiled = compiler.program(inputs, self._state())
         opened: list[VariableStore] = []
-        made: list = []
+        made: list[Any] = []
         try:
             for store in self.writing:
                 store.lock.acquire()
@@ -102,20 +106,20 @@ class SegmentItem:
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
 
-    def _owned_by(self, compiled: Compiled | None) -> list[VariableStore]:
+    def _owned_by(self, compiled: CompiledSegment | None) -> list[VariableStore]:
         """The variables whose memory this run changes, in the order of their locks."""
         if compiled is None or not compiled.reused:
             return self.owned
         indices = (*self.segment.owned, *compiled.reused)
         return sorted((self.stores[i] for i in indices), key=lambda s: s.order)
 
-    def _own(self, state: list) -> None:
+    def _own(self, state: Values) -> None:
         """Puts arrays that may be changed into the places of the tables this segment owns."""
         for i in self.segment.owned:
             state[i] = None  # another reference would mean that somebody holds it
             state[i] = self.stores[i].writable()
 
-    def _consume(self, state: list, compiled: Compiled) -> bool:
+    def _consume(self, state: Values, compiled: CompiledSegment) -> bool:
         """Puts arrays whose memory a program may use again into the places of variables. Whether some had to be copied.
 
         What a program fails with is lost. So it gets copies the first time, when memory may turn out to be too small;
@@ -134,8 +138,8 @@ class SegmentItem:
         optional = self.segment.optional
         return bool(optional) and any(self.stores[i].read() is None for i in optional)
 
-    def _state(self) -> list:
-        state: list = [None] * len(self.stores)
+    def _state(self) -> Values:
+        state: Values = [None] * len(self.stores)
         for i in self.segment.reads:
             value = self.stores[i].read()
             if value is None and i not in self.segment.optional:
@@ -147,14 +151,14 @@ class SegmentItem:
                 raise uninitialized(self.segment.variables[i])
         return state
 
-    def _numpy_life(self, ctx: StepContext, inputs: list, state: list) -> list:
+    def _numpy_life(self, ctx: ExecutionContext, inputs: Values, state: Values) -> Values:
         if not self.segment.rng_steps:
             return self._in_numpy(ctx, inputs, state)
         # How far a stream moves is known only after drawing from it; other programs may have the same op.
         with ctx.streams.drawing([step.op for step in self.segment.rng_steps]):
             return self._in_numpy(ctx, inputs, state)
 
-    def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:
+    def _in_numpy(self, ctx: ExecutionContext, inputs: Values, state: Values) -> Values:
         segment = self.segment
         self._own(state)
         started = time.perf_counter()
@@ -187,14 +191,18 @@ class SegmentItem:
         self.compiler.timed(time.perf_counter() - started, inputs)
         return outputs
 
-    def _try(self, values: list, state: list, streams: list, steps: list, end: float) -> None:
+    def _try(
+        self, values: Values, state: Values, streams: list[Array], steps: list[SegmentStep], end: float
+    ) -> None:
         """Runs these steps; TooLong if that is not done in time."""
         for first in range(0, len(steps), _AT_A_TIME):
             self.segment.interpret(values, state, streams, steps=steps[first : first + _AT_A_TIME])
             if time.perf_counter() > end:
                 raise TooLong
 
-    def _in_xla(self, ctx: StepContext, compiled: Compiled, inputs: list, state: list, made: list) -> list:
+    def _in_xla(
+        self, ctx: ExecutionContext, compiled: CompiledSegment, inputs: Values, state: Values, made: list[Any]
+    ) -> Values:
         segment = self.segment
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
         waits = sum([self.stores[i].waits for i in compiled.reused])
@@ -228,7 +236,7 @@ class SegmentItem:
             state[w] = value
         return outputs
 
-    def _replace_consumed(self, made: list) -> None:
+    def _replace_consumed(self, made: list[Any]) -> None:
         """After an interrupt: ends the step if variables are gone that it was to replace. If it has failed, forgets them."""
         stores = [self.stores[w] for w in self.segment.writes]
         if not any(_is_gone(store.value) for store in stores):
@@ -239,7 +247,7 @@ class SegmentItem:
             if _is_gone(store.value) or whole:
                 store.swap(value)
 
-    def _explain(self, inputs: list, state: list, streams: list) -> None:
+    def _explain(self, inputs: Values, state: Values, streams: list[Array]) -> None:
         values = self.segment.template.copy()
         for slot, value in zip(self.segment.input_slots, inputs, strict=True):
             values[slot] = None if value is None else np.asarray(value)
@@ -268,13 +276,13 @@ class SegmentItem:
         return errors.about(self.segment.ops[-1], error)
 
 
-def _is_gone(value: Any) -> bool:
+def _is_gone(value: object) -> bool:
     """Whether a program has used the memory of a value for something else."""
     deleted = getattr(value, "is_deleted", None)
     return deleted is not None and deleted()
 
 
-def _need_same_shape(op: Any, before: Any, value: Any) -> None:
+def _need_same_shape(op: Operation, before: Array | None, value: Array | None) -> None:
     """Raises when a variable would change its shape: another program has left one of this name behind."""
     if before is None or value is None or before.shape == value.shape:
         return

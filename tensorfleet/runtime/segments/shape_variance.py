@@ -8,12 +8,16 @@ program to compile, or none. So the shapes of a few runs are compared, and the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.graph.operation import Operation
-from tensorfleet.runtime.segments.segment import Segment, Step
+from tensorfleet.runtime.segments.segment import Segment, SegmentStep
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Dims
+    from tensorfleet.runtime.values import Signature
 
 # A segment of so few operations has nothing to gain, nor has one of which so few would be left.
 _FEW = 16
@@ -41,8 +45,8 @@ class Varying:
         self._segment = segment
         self._watch = watch
         self._enough = _SIGNATURES_OF_HEAVY if heavy else _SIGNATURES
-        self._signatures: set[tuple] = set()
-        self._shapes: list[tuple | None] = [None] * len(segment.template)
+        self._signatures: set[Signature] = set()
+        self._shapes: list[Dims | None] = [None] * len(segment.template)
         self._changing: set[int] = set()
         self.runs = 0
         self.over = len(segment.steps) < _FEW  # whether nothing more is to be learned
@@ -73,7 +77,7 @@ class Varying:
         if not self._asks:
             return []
         behind: set[int] = set()  # values that come from such operations
-        apart: list[Step] = []
+        apart: list[SegmentStep] = []
         for step in self._segment.steps:
             outs = [o for o in step.outs if o is not None]
             if not self._changing.isdisjoint((*step.args, *outs)) or (

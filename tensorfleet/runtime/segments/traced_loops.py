@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tensorfleet.passes.plan import Part, PartKind, Plan, variable_of
 from tensorfleet.runtime.segments.loop_stores import (
     SIZE,
     STORES,
+    Content,
     NotTraceable,
     StoreKernel,
     TracedArray,
@@ -35,8 +36,17 @@ from tensorfleet.runtime.segments.xla_options import compile_loop
 from tensorfleet.runtime.xla_exit_guard import stay_outside, within_xla
 from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
 
+if TYPE_CHECKING:
+    from jax import Device
 
-def traceable(loop: Any) -> bool:
+    from tensorfleet.base.types import Array, ArrayModule, Dims
+    from tensorfleet.graph.kernel_types import Check
+    from tensorfleet.passes.control_flow import Loop
+    from tensorfleet.runtime.resources import RandomStreams, ResourceManager
+    from tensorfleet.runtime.values import Signature, Values
+
+
+def traceable(loop: Loop) -> bool:
     """Whether a loop looks as if XLA could run it."""
     if any(t.dtype.np_dtype.kind == "O" for t in loop.initial):
         return False
@@ -70,7 +80,7 @@ def _is_object(tensor: Tensor) -> bool:
 class TracedLoop:
     """The XLA programs of one loop, one per signature."""
 
-    def __init__(self, loop: Any, device: str, resources: Any) -> None:
+    def __init__(self, loop: Loop, device: str, resources: ResourceManager) -> None:
         self.loop = loop
         self.device = device
         self.cond = _Part(loop, loop.cond, device)
@@ -85,12 +95,17 @@ class TracedLoop:
         self.pushed = {places[t] for t in pushes if t in places}
         self.limits = _limits(loop) if self.pushes else []
         self.static: set[int] = set()  # positions of fixed values that must be known
-        self.programs: dict[Any, Any] = {}
+        self.programs: dict[Signature, _LoopProgram | None] = {}
         self.lock = threading.Lock()
 
     def run(
-        self, initial: list, fixed: list, streams: Any, pace: float | None, look: Callable[[], None]
-    ) -> list | None:
+        self,
+        initial: Values,
+        fixed: Values,
+        streams: RandomStreams,
+        pace: float | None,
+        look: Callable[[], None],
+    ) -> Values | None:
         """The final values of the variables; None if the loop cannot, or not yet, run this way.
 
         `pace` is how many seconds an iteration has taken on the host. `look` is called now and then, to end the loop.
@@ -129,7 +144,7 @@ class TracedLoop:
                     streams.take(step.op, blocks * turns)
             return made
 
-    def _key(self, initial: list, fixed: list, contents: list, most: int | None) -> tuple:
+    def _key(self, initial: Values, fixed: Values, contents: list[Content], most: int | None) -> Signature:
         """What tells one program from another."""
         return (
             tuple(np.shape(v) for v in initial),
@@ -139,8 +154,14 @@ class TracedLoop:
         )
 
     def _program(
-        self, key: tuple, initial: list, fixed: list, contents: list, state: list, most: int | None
-    ) -> Any:
+        self,
+        key: Signature,
+        initial: Values,
+        fixed: Values,
+        contents: list[Content],
+        state: Values,
+        most: int | None,
+    ) -> _LoopProgram | None:
         """The program for such arguments, compiled now if need be; None if there is none."""
         if key not in self.programs:
             if len(self.programs) >= _MOST:
@@ -150,7 +171,7 @@ class TracedLoop:
                     self.programs[key] = self._compile(initial, fixed, contents, state, most)
         return self.programs[key]
 
-    def _most(self, initial: list, fixed: list) -> int | None:
+    def _most(self, initial: Values, fixed: Values) -> int | None:
         """The most iterations that the condition allows."""
         found = None
         for variable, limit, constant in self.limits:
@@ -161,10 +182,12 @@ class TracedLoop:
             found = count if found is None else min(found, count)
         return found if found is not None and found <= _LONGEST else None
 
-    def _compile(self, initial: list, fixed: list, contents: list, state: list, most: int | None) -> Any:
+    def _compile(
+        self, initial: Values, fixed: Values, contents: list[Content], state: Values, most: int | None
+    ) -> _LoopProgram | None:
         while True:
             try:
-                return _Traced(self, most, fixed).compiled(initial, contents, state)
+                return _LoopProgram(self, most, fixed).compiled(initial, contents, state)
             except NotTraceable:
                 return None
             except NeedsValue:
@@ -188,7 +211,7 @@ _FAILED = -1  # in place of the number of iterations: an operation has found an 
 class _Part:
     """The condition or the body of a loop, as one segment."""
 
-    def __init__(self, loop: Any, plan: Plan, device: str) -> None:
+    def __init__(self, loop: Loop, plan: Plan, device: str) -> None:
         feeds = {t: i for i, t in enumerate(plan.feeds)}
         made = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
         ops = [op for op in plan.ops if not op.spec.variable]
@@ -209,13 +232,20 @@ class _Part:
             else:
                 self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
 
-    def run(self, given: list, state: dict, jnp: Any, check: Any, streams: Any = ()) -> list:
+    def run(
+        self,
+        given: Values,
+        state: dict[Operation, Any],
+        jnp: ArrayModule,
+        check: Check,
+        streams: Sequence[Array] = (),
+    ) -> Values:
         """Traces one run; `given` are the values of the plan's feeds."""
         segment = self.segment
         values = list(segment.template)
         for slot, i in self.feeds:
             values[slot] = given[i]
-        current: list = [state.get(v) for v in segment.variables]
+        current: Values = [state.get(v) for v in segment.variables]
         segment.interpret(values, current, streams, jnp, check)
         self.blocks = [
             step.op.spec.rng(step.op, [values[o] for o in step.outs if o is not None])
@@ -231,10 +261,12 @@ class _Part:
         return found
 
 
-class _Traced:
+class _LoopProgram:
     """One tracing of a loop, and then the program."""
 
-    def __init__(self, loop: TracedLoop, most: int | None, fixed: list) -> None:
+    call: Callable[..., Any]
+
+    def __init__(self, loop: TracedLoop, most: int | None, fixed: Values) -> None:
         from tensorfleet.runtime.devices import load_jax
 
         self.loop = loop
@@ -245,15 +277,14 @@ class _Traced:
         self.written: list[tuple[int, bytes | None]] = []
         self.moved: list[int] = []
         self.blocks: list[int] = []
-        self.buffers: set[tuple] = set()  # the shapes of arrays and stacks
+        self.buffers: set[Dims] = set()  # the shapes of arrays and stacks
         self.roomy: list[bool] = []  # whether each fixed value is an array that has room for more
         self.turns = 0  # how many iterations to run at a time
-        self.call: Any = None
-        self.cpu: Any = None  # which of the CPU's devices it runs on, None for the usual one
-        self._resume: Any = None
+        self.cpu: Device | None = None  # which of the CPU's devices it runs on, None for the usual one
+        self._resume: Callable[..., Any] | None = None
         self._first: tuple[int, Any] | None = None
 
-    def compiled(self, initial: list, contents: list, state: list) -> _Traced:
+    def compiled(self, initial: Values, contents: list[Content], state: Values) -> _LoopProgram:
         """Compiles the loop for arguments like these."""
         self.roomy = [any(part is SIZE for part in c) for c in contents]
         streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
@@ -262,26 +293,36 @@ class _Traced:
         self.call, self.cpu = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
         return self
 
-    def _go_on(self, limit: Any, carried: tuple, args: tuple) -> tuple:
+    def _go_on(self, limit: np.uint64, carried: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs on, to a later limit: another program, which few loops are long enough to need."""
         if self._resume is None:
             traced = self.jax.jit(self._trace).trace(limit, carried, *args)
             self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
-        return self._resume(limit, carried, *args)
+        resumed: tuple[Any, ...] = self._resume(limit, carried, *args)
+        return resumed
 
-    def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
+    def _arguments(
+        self, initial: Values, contents: list[Content], state: Values, streams: list[Array]
+    ) -> tuple[Any, ...]:
         from tensorfleet.runtime.devices import jax_device, on_cpu
 
         arrays = [[a for a in c if not isinstance(a, (str, bytes))] for c in contents]
         if "CPU" not in self.loop.device:
             args = (list(initial), arrays, list(state), list(streams))
-            return self.jax.device_put(args, jax_device(self.loop.device, True))
+            moved: tuple[Any, ...] = self.jax.device_put(args, jax_device(self.loop.device, True))
+            return moved
         arrays = [list(on_cpu(self.cpu, a)) for a in arrays]
         return list(on_cpu(self.cpu, initial)), arrays, list(on_cpu(self.cpu, state)), list(streams)
 
     def _trace(
-        self, limit: Any, carried: tuple | None, initial: list, arrays: list, state: list, streams: list
-    ) -> tuple:
+        self,
+        limit: Array,
+        carried: tuple[Any, ...] | None,
+        initial: Values,
+        arrays: list[Values],
+        state: Values,
+        streams: list[Array],
+    ) -> tuple[Any, ...]:
         """The loop up to `limit` iterations, from its start or from what was `carried` so far."""
         loop, jax, jnp = self.loop, self.jax, self.jnp
         self.written, self.moved = [], []
@@ -290,10 +331,10 @@ class _Traced:
         start = tuple(jnp.asarray(v) for v in initial)
         checked: list[bool] = []
 
-        def test(variables: Any, check: Any = _ignore) -> list:
+        def test(variables: Sequence[Array], check: Check = _ignore) -> Values:
             return loop.cond.run([*variables, *fixed], held, jnp, check)
 
-        def iterate(variables: Any, check: Any, drawn: Any) -> list:
+        def iterate(variables: Sequence[Array], check: Check, drawn: list[Array]) -> Values:
             lent = test(variables, check)[1:]
             return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, drawn)
 
@@ -305,24 +346,25 @@ class _Traced:
         arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
         stacks = [(k, fixed[k]) for k in self.moved]
 
-        def put(carry: tuple) -> None:
+        def put(carry: tuple[Any, ...]) -> None:
             for (_, _, store), buffer in zip(arrays_written, carry[1], strict=True):
                 store.buffer = buffer
             for (_, stack), count in zip(stacks, carry[2], strict=True):
                 stack.count = count
 
-        def taken() -> tuple:
+        def taken() -> tuple[tuple[Array, ...], tuple[Array, ...]]:
             return tuple(s.buffer for _, _, s in arrays_written), tuple(s.count for _, s in stacks)
 
-        def go_on(carry: tuple) -> Any:
+        def go_on(carry: tuple[Any, ...]) -> Array:
             put(carry)
-            return jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
+            holds: Array = jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
+            return holds
 
-        def step(carry: tuple) -> tuple:
+        def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             put(carry)
-            flags: list = []
+            flags: list[Array] = []
 
-            def note(ok: Any, message: Any, kind: Any = None) -> None:
+            def note(ok: Any, message: object, kind: object = None) -> None:
                 flags.append(jnp.all(jnp.asarray(ok)))
                 checked.append(True)
 
@@ -340,7 +382,7 @@ class _Traced:
         turns = turns.astype(np.int64)
         return (*rest, jnp.where(ok, turns, _FAILED) if checked else turns)
 
-    def _fixed(self, i: int, arrays: list) -> Any:
+    def _fixed(self, i: int, arrays: Values) -> Any:
         value = self.fixed[i]
         if isinstance(value, ArrayStore):
             shape = tuple(value.shape.as_list()) if value.shape.is_fully_defined() else None
@@ -355,7 +397,9 @@ class _Traced:
             return TracedStack(arrays[0], arrays[1], self.most)
         return self.known.get(i, arrays[0])
 
-    def _rehearse(self, start: tuple, fixed: list, iterate: Any) -> None:
+    def _rehearse(
+        self, start: tuple[Array, ...], fixed: Values, iterate: Callable[[tuple[Array, ...]], Values]
+    ) -> None:
         """Traces one iteration to learn which buffers change, and their shapes; then sets them up."""
         jax, jnp = self.jax, self.jnp
         before = {id(s): s.buffer for s in fixed if isinstance(s, (TracedArray, TracedStack))}
@@ -363,9 +407,9 @@ class _Traced:
             if isinstance(s, TracedArray):
                 before.update((id(g), g.buffer) for g in s.grads.values())
         counts = {id(s): s.count for s in fixed if isinstance(s, TracedStack)}
-        learnt: dict = {}
+        learnt: dict[tuple[int, bytes | None], tuple[TracedArray | TracedStack, tuple[Dims, Any] | None]] = {}
 
-        def rehearsal(variables: tuple) -> tuple:
+        def rehearsal(variables: tuple[Array, ...]) -> tuple[Array, ...]:
             made = iterate(variables)
             for k, s in enumerate(fixed):
                 if isinstance(s, TracedStack):
@@ -393,13 +437,13 @@ class _Traced:
 
     def run(
         self,
-        initial: list,
-        fixed: list,
-        contents: list,
-        state: list,
-        streams: list,
+        initial: Values,
+        fixed: Values,
+        contents: list[Content],
+        state: Values,
+        streams: list[Array],
         look: Callable[[], None],
-    ) -> tuple:
+    ) -> tuple[Values | None, int]:
         """Runs the program: (variables, iterations); None when a check failed, which the host then explains."""
         args = self._arguments(initial, contents, state, streams)
         if self._first is None or self._first[0] != self.turns:  # to make one takes a while
@@ -434,11 +478,11 @@ class _Traced:
         return variables, turns
 
 
-def _store(fixed: list, k: int, source: bytes | None) -> Any:
+def _store(fixed: Values, k: int, source: bytes | None) -> Any:
     return fixed[k] if source is None else fixed[k].grads[source]
 
 
-def _later(jnp: Any, stream: Any, blocks: Any) -> Any:
+def _later(jnp: ArrayModule, stream: Array, blocks: Array) -> Array:
     """A random stream, some blocks further on: its first four words are a counter, the lowest first."""
     words = stream[:4].astype(np.uint64)
     low = words[0] + (words[1] << np.uint64(32))
@@ -450,11 +494,11 @@ def _later(jnp: Any, stream: Any, blocks: Any) -> Any:
     return jnp.concatenate([counter.astype(np.uint32), stream[4:]])
 
 
-def _ignore(ok: Any, message: Any, kind: Any = None) -> None:
+def _ignore(ok: object, message: object, kind: object = None) -> None:
     """Checks are done where they count."""
 
 
-def _limits(loop: Any) -> list[tuple[int, int | None, Any]]:
+def _limits(loop: Loop) -> list[tuple[int, int | None, Any]]:
     """Bounds on the number of iterations: (variable, position of the fixed limit or None, constant limit).
 
     A variable that grows by one in each iteration and must stay below a limit bounds them.
@@ -474,7 +518,7 @@ def _limits(loop: Any) -> list[tuple[int, int | None, Any]]:
     return found
 
 
-def _counts(loop: Any, i: int) -> bool:
+def _counts(loop: Loop, i: int) -> bool:
     """Whether a variable grows by one in every iteration."""
     op = loop.body.fetches[i]._op
     if op.type not in ("Add", "AddV2"):

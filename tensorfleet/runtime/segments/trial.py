@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.runtime.segments.segment import Segment
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.segments.compiled import CompiledSegment
+    from tensorfleet.runtime.values import Signature
 
 # A segment this fast in numpy would only lose by a call into XLA.
 _NEVER_BELOW = 60e-6
@@ -42,11 +46,11 @@ class Trial:
 
     def __init__(self, segment: Segment, device: str) -> None:
         self.segment = segment
-        self.programs: dict[Any, Any] = {}
+        self.programs: dict[Signature, CompiledSegment | None] = {}
         self.spent = 0.0
         self.runs = 0
         self.fastest = float("inf")  # one slow run may only mean a busy machine
-        self.shapes: tuple | None = None  # of the inputs of the last run in numpy, if that took long
+        self.shapes: Signature | None = None  # of the inputs of the last run in numpy, if that took long
         self.compiling = float("inf")  # seconds that compiling took, the shortest time
         numeric = segment.numeric
         self.heavy = any(op.spec.heavy for op in segment.ops) or _large(segment)
@@ -142,7 +146,7 @@ class Trial:
         return self.spent > (by_steps if self.fastest > _AT_ONCE_ABOVE else max(_PATIENCE, by_steps))
 
 
-def shapes_of(inputs: Sequence[Any]) -> tuple:
+def shapes_of(inputs: Sequence[Any]) -> Signature:
     """The shapes of arrays; None for what is missing."""
     return tuple([None if x is None else x.shape for x in inputs])
 

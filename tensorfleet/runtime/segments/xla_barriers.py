@@ -16,9 +16,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tensorfleet.runtime.segments.segment import _CONCRETE, Segment, Step
+from tensorfleet.runtime.segments.segment import _CONCRETE, Segment, SegmentStep
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tensorfleet.base.types import Array, Dims
+    from tensorfleet.runtime.values import Values
 
 # The most operations that a second user of a value may do again.
 _MOST_REPEATED = 8
@@ -46,7 +52,7 @@ class Barriers:
     `tables` are the shapes of variables of which only some rows are touched.
     """
 
-    def __init__(self, segment: Segment, jax: Any, tables: Sequence[tuple] = ()) -> None:
+    def __init__(self, segment: Segment, jax: ModuleType, tables: Sequence[Dims] = ()) -> None:
         self._jax = jax
         self._tables = tables
         self.largest = 0  # elements of the largest array that is gone through
@@ -54,13 +60,13 @@ class Barriers:
         self._users.update(set(segment.output_codes))
         self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
         # Variables, and what was made of them and need not be stored; with the stored results of what read them. By identity.
-        self._read: dict[int, tuple[Any, list]] = {}
+        self._read: dict[int, tuple[Array, list[Array]]] = {}
 
-    def watch(self, variable: Any) -> None:
+    def watch(self, variable: Array) -> None:
         """Has the update of a traced variable wait for what reads its old value."""
         self._read[id(variable)] = (variable, [])
 
-    def before_update(self, step: Step, args: list) -> list:
+    def before_update(self, step: SegmentStep, args: Values) -> Values:
         """The arguments of an update, which come after all that has read the variables so far."""
         made = list(args)
         for i in step.variables:
@@ -69,7 +75,7 @@ class Barriers:
                 made[i] = self._jax.lax.optimization_barrier((variable, *readers))[0]
         return made
 
-    def __call__(self, step: Step, args: list, results: tuple) -> tuple:
+    def __call__(self, step: SegmentStep, args: Values, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """The results of a step, behind a barrier where that pays."""
         for value in (*args, *results):
             if getattr(value, "shape", None) not in self._tables:
@@ -97,7 +103,7 @@ class Barriers:
             self._note_readers(args, found, work == 0)
         return tuple(found)
 
-    def _note_readers(self, args: list, results: list, stored: bool) -> None:
+    def _note_readers(self, args: Values, results: Values, stored: bool) -> None:
         for value, readers in [self._read[id(a)] for a in args if id(a) in self._read]:
             for result in results:
                 if isinstance(result, _CONCRETE):
@@ -108,7 +114,7 @@ class Barriers:
                     self._read[id(result)] = (result, readers)
 
 
-def _is_large_product(step: Step, result: Any) -> bool:
+def _is_large_product(step: SegmentStep, result: Array) -> bool:
     """Whether a traced result is a matrix product that a sum over it must not compute again."""
     kind = step.kernel.op.type
     if isinstance(result, _CONCRETE) or result.size < _LARGE_PRODUCT:
@@ -116,7 +122,7 @@ def _is_large_product(step: Step, result: Any) -> bool:
     return kind in _STORED or kind in _MADE_OF_PRODUCTS
 
 
-def _elementwise(result: Any, args: list) -> bool:
+def _elementwise(result: Array, args: Values) -> bool:
     """Whether a traced result has the shape of an argument, and is not just a few numbers."""
     if isinstance(result, _CONCRETE) or result.size < _FEW:
         return False

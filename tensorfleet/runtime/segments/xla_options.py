@@ -5,10 +5,20 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tensorfleet.kernels.parallel_for import core_count
 from tensorfleet.runtime.devices import lone_cpu
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from jax import Device
+    from jax.core import ShapedArray
+    from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+    from jax.stages import Compiled, Lowered, Traced
+
+    from tensorfleet.base.types import Dims
 
 # XLA would drop our barriers before it fuses.
 _KEEP_BARRIERS = "cse_barrier_expander"
@@ -46,8 +56,8 @@ def is_large(size: int) -> bool:
 
 
 def compile_for_cpu(
-    jax: Any, traced: Any, largest: int, owns: bool, in_parts: bool = False
-) -> tuple[Any, Any]:
+    jax: ModuleType, traced: Traced, largest: int, owns: bool, in_parts: bool = False
+) -> tuple[Compiled | None, Device | None]:
     """Compiles a traced program that goes through arrays of so many elements.
 
     Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
@@ -65,7 +75,7 @@ def compile_for_cpu(
         kinds = options[_LIBRARY].split(",")
         options[_LIBRARY] = ",".join(kind for kind in kinds if kind != _PRODUCTS_ONLY)
     compiled = _compile(lowered, _has_barrier(traced.jaxpr), small, options)
-    return None if in_parts and not _is_served(compiled.as_text()) else compiled, device
+    return None if in_parts and not _is_served(compiled.as_text() or "") else compiled, device
 
 
 def _is_served(program: str) -> bool:
@@ -88,7 +98,9 @@ def _has_avx512() -> bool:
         return False
 
 
-def compile_loop(jax: Any, traced: Any, on_cpu: bool, buffers: set[tuple]) -> tuple[Any, Any]:
+def compile_loop(
+    jax: ModuleType, traced: Traced, on_cpu: bool, buffers: set[Dims]
+) -> tuple[Compiled, Device | None]:
     """Compiles a traced loop that has buffers of these shapes, of which an iteration touches one element.
 
     Returns it with the device it is for, None for the usual one.
@@ -99,7 +111,7 @@ def compile_loop(jax: Any, traced: Any, on_cpu: bool, buffers: set[tuple]) -> tu
     return lowered.compile(), device
 
 
-def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
+def _lower(jax: ModuleType, traced: Traced, lone: bool) -> tuple[Lowered, Device | None]:
     """Where nothing in a program is worth dividing among threads, it runs in the thread that calls it: others would have
     to be woken, and cores found for them."""
     device = lone_cpu() if lone else None
@@ -109,12 +121,11 @@ def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
         return traced.lower(), device
 
 
-def _largest(jaxpr: Any, buffers: set[tuple]) -> int:
+def _largest(jaxpr: Jaxpr | ClosedJaxpr, buffers: set[Dims]) -> int:
     """How many elements the largest array in a program has, not counting buffers of these shapes."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-    arrays = [v.aval for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
+    arrays = [v.aval for e in _equations(jaxpr) for v in (*e.invars, *e.outvars)]
     sizes = [getattr(a, "size", 0) for a in arrays if getattr(a, "shape", None) not in buffers]
-    return max([0, *sizes, *[_largest(inner, buffers) for e in jaxpr.eqns for inner in _inner(e)]])
+    return max([0, *sizes, *[_largest(inner, buffers) for e in _equations(jaxpr) for inner in _inner(e)]])
 
 
 # What JAX hands to LAPACK.
@@ -138,7 +149,7 @@ _LAPACK = frozenset(
 )
 
 
-def waits_for_itself(jaxpr: Any) -> bool:
+def waits_for_itself(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
     """Whether a program could wait for ever, were it to run in several threads.
 
     Batches of matrices are divided among XLA's threads by JAX, and the thread that divides one waits for the others. Where
@@ -148,12 +159,11 @@ def waits_for_itself(jaxpr: Any) -> bool:
     return _batches(jaxpr) is None
 
 
-def _batches(jaxpr: Any) -> int | None:
+def _batches(jaxpr: Jaxpr | ClosedJaxpr) -> int | None:
     """How many batches for LAPACK there are in a program that come one after the other; None if they need not."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     before: dict[Any, int] = {}  # behind how many batches a value comes: the last of them needs all others
     count = 0
-    for equation in jaxpr.eqns:
+    for equation in _equations(jaxpr):
         inner = [_batches(one) for one in _inner(equation)]
         if None in inner:
             return None
@@ -167,34 +177,32 @@ def _batches(jaxpr: Any) -> int | None:
     return count
 
 
-def _is_batch(equation: Any) -> bool:
-    return any(math.prod(v.aval.shape[:-2]) > 1 for v in equation.invars)
+def _is_batch(equation: JaxprEqn) -> bool:
+    return any(math.prod(_array(v).shape[:-2]) > 1 for v in equation.invars)
 
 
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
-def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
+def _has_large_product(jaxpr: Jaxpr | ClosedJaxpr, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
     """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     return any(
         (equation.primitive.name in kinds and _multiplications(equation) > _WORTH_SHARING)
         or any(_has_large_product(inner, kinds) for inner in _inner(equation))
-        for equation in jaxpr.eqns
+        for equation in _equations(jaxpr)
     )
 
 
-def _suits_eigen(jaxpr: Any) -> bool:
+def _suits_eigen(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
     """Whether more multiplications of a program are in products that Eigen is faster at than in others."""
     better, others = _multiplications_by_library(jaxpr)
     return better > others
 
 
-def _multiplications_by_library(jaxpr: Any) -> tuple[int, int]:
+def _multiplications_by_library(jaxpr: Jaxpr | ClosedJaxpr) -> tuple[int, int]:
     """How many multiplications a program has in products that Eigen is faster at, and in others."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     better = others = 0
-    for equation in jaxpr.eqns:
+    for equation in _equations(jaxpr):
         if equation.primitive.name == "dot_general" and _is_high_or_batch(equation):
             better += _multiplications(equation)
         elif equation.primitive.name == "dot_general":
@@ -204,50 +212,59 @@ def _multiplications_by_library(jaxpr: Any) -> tuple[int, int]:
     return better, others
 
 
-def _is_high_or_batch(equation: Any) -> bool:
-    made, work = equation.outvars[0].aval, _multiplications(equation)
+def _is_high_or_batch(equation: JaxprEqn) -> bool:
+    made, work = _array(equation.outvars[0]), _multiplications(equation)
     batch = math.prod(made.shape[:-2])
     if batch > 1:
         (contracted, _), _ = equation.params["dimension_numbers"]
-        by_rows = tuple(contracted) == (equation.invars[0].aval.ndim - 1,)
+        by_rows = tuple(contracted) == (_array(equation.invars[0]).ndim - 1,)
         return by_rows and work >= batch * _WORTH_SHARING_IN_BATCH
     is_high = made.ndim == 2 and made.shape[0] >= _HIGH
-    return is_high and made.shape[1] <= _NARROW and work <= made.size * _NARROW
+    return bool(is_high and made.shape[1] <= _NARROW and work <= made.size * _NARROW)
 
 
-def _has_barrier(jaxpr: Any) -> bool:
+def _has_barrier(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
     """Whether there is a barrier in a program, or in the loops and branches in it."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     return any(
         equation.primitive.name == "optimization_barrier" or any(map(_has_barrier, _inner(equation)))
-        for equation in jaxpr.eqns
+        for equation in _equations(jaxpr)
     )
 
 
-def _inner(equation: Any) -> list:
+def _equations(jaxpr: Jaxpr | ClosedJaxpr) -> list[JaxprEqn]:
+    equations: list[JaxprEqn] = getattr(jaxpr, "jaxpr", jaxpr).eqns
+    return equations
+
+
+def _array(value: Var | Literal) -> ShapedArray:
+    """The shape of a value; programs of segments have only arrays in them."""
+    return cast("ShapedArray", value.aval)
+
+
+def _inner(equation: JaxprEqn) -> list[Jaxpr | ClosedJaxpr]:
     """The programs within an equation."""
     given = equation.params.values()
     several = [one for value in given for one in (value if isinstance(value, (tuple, list)) else (value,))]
     return [one for one in several if hasattr(getattr(one, "jaxpr", one), "eqns")]
 
 
-def _multiplications(equation: Any) -> int:
+def _multiplications(equation: JaxprEqn) -> int:
     if equation.primitive.name == "dot_general":
-        shape = equation.invars[0].aval.shape
+        shape = _array(equation.invars[0]).shape
         (contracted, _), _ = equation.params["dimension_numbers"]
-        return equation.outvars[0].aval.size * math.prod(shape[d] for d in contracted)
+        return int(_array(equation.outvars[0]).size * math.prod(shape[d] for d in contracted))
     if equation.primitive.name == "conv_general_dilated":
-        kernel = equation.invars[1].aval
+        kernel = _array(equation.invars[1])
         filters = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
-        return equation.outvars[0].aval.size * (kernel.size // max(filters, 1))
+        return int(_array(equation.outvars[0]).size * (kernel.size // max(filters, 1)))
     return 0
 
 
-def _compile(lowered: Any, barriers: bool, small: bool, options: dict[str, str]) -> Any:
+def _compile(lowered: Lowered, barriers: bool, small: bool, options: dict[str, str]) -> Compiled:
     skipped = [_KEEP_BARRIERS] if barriers else []
     if small:
         skipped.append(_DIVIDE_LOOPS)
-    known = {name: value for name, value in options.items() if name not in _unknown}
+    known: dict[str, str | bool] = {name: value for name, value in options.items() if name not in _unknown}
     if skipped:
         known["xla_disable_hlo_passes"] = ",".join(skipped)  # names that XLA does not know change nothing
     try:

@@ -16,11 +16,14 @@ import sys
 import threading
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.runtime.shared_memory import mapping
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array, Dims
 
 MOST_BYTES = 1 << 20  # of all values: to copy more takes longer than to ask
 _MOST_BOARDS = 64  # in a process: each is two open files
@@ -31,7 +34,7 @@ _UNREAD = 16  # changes of each value on the average before the board is taken d
 _TRIES = 8
 
 _lock = threading.RLock()  # of the lists of boards that stores have, and of those below
-_up: dict[tuple[int, ...], Board] = {}
+_up: dict[tuple[int, ...], VariableBoard] = {}
 
 
 def are_possible() -> bool:
@@ -44,7 +47,7 @@ def head_of(places: int) -> int:
     return -(-(_COUNTS + 8 * places) // _ALIGNMENT) * _ALIGNMENT
 
 
-def board_of(stores: Sequence[Any]) -> Board | None:
+def board_of(stores: Sequence[Any]) -> VariableBoard | None:
     """The board with the values of some variables, in this order; None when there can be none, or not now."""
     key = tuple(map(id, stores))
     with _lock:
@@ -56,7 +59,7 @@ def board_of(stores: Sequence[Any]) -> Board | None:
         return found
 
 
-def _put_up(stores: Sequence[Any]) -> Board | None:
+def _put_up(stores: Sequence[Any]) -> VariableBoard | None:
     ordered = sorted(set(stores), key=lambda s: s.order)
     held = []
     try:
@@ -68,7 +71,7 @@ def _put_up(stores: Sequence[Any]) -> Board | None:
         sizes = [0 if v is None or v.dtype.hasobject else v.nbytes for v in values]
         if not all(sizes) or sum(sizes) > MOST_BYTES:
             return None
-        return Board(stores, values)
+        return VariableBoard(stores, values)
     except OSError:  # no memory of that kind left, or no descriptors
         return None
     finally:
@@ -89,7 +92,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-class Board:
+class VariableBoard:
     """The values of some variables, as their server shows them."""
 
     def __init__(self, stores: Sequence[Any], values: Sequence[Any]) -> None:
@@ -119,7 +122,7 @@ class Board:
         with _lock:
             return os.dup(self.descriptor) if self.descriptor >= 0 else None
 
-    def post(self, i: int, value: Any) -> None:
+    def post(self, i: int, value: Array | None) -> None:
         """Shows a new value. The caller holds the lock of the variable."""
         if self._memory[0]:
             self._memory[0] = self._unread = 0
@@ -152,10 +155,10 @@ class Board:
         self.descriptor = -1
 
 
-class Reader:
+class BoardReader:
     """A board that another process has put up."""
 
-    def __init__(self, memory: Any, layout: list) -> None:
+    def __init__(self, memory: Any, layout: list[tuple[np.dtype[Any], Dims, int]]) -> None:
         """`layout` has the type and shape of each value, and where it begins behind the head."""
         self._memory = memory
         self._layout = layout
@@ -188,7 +191,7 @@ class Reader:
         return raw[shift : shift + self._body.size]
 
 
-def _holders_of_spare(reader: Any) -> int:
+def _holders_of_spare(reader: BoardReader | types.SimpleNamespace) -> int:
     return sys.getrefcount(reader._spare)
 
 

@@ -17,12 +17,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.kernels.aligned_memory import copied as copied_in_parts
 from tensorfleet.runtime.shared_memory import mapping
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
 
 LEAST = 1 << 18  # bytes; to copy fewer costs no more than to lend them
 HEAD = mmap.PAGESIZE
@@ -134,7 +137,7 @@ def _closed(descriptor: int) -> None:
         _count -= 1
 
 
-def home_of(value: Any) -> Home | None:
+def home_of(value: object) -> Home | None:
     """Where a value lies, if it can be lent."""
     found = getattr(_memory_of(value), "home", None) if type(value) is np.ndarray else None
     return found if type(found) is Home else None
@@ -146,7 +149,7 @@ def _memory_of(array: np.ndarray) -> Any:
     return base.base if type(base) is np.ndarray else base
 
 
-def is_lendable(value: Any) -> bool:
+def is_lendable(value: Array) -> bool:
     """Whether a value is large enough to be lent, and would be in memory of its own."""
     return _possible and value.nbytes >= LEAST and not value.dtype.hasobject
 
@@ -156,7 +159,7 @@ def has_room() -> bool:
     return _count - len(_spare) < _MOST
 
 
-def copied(value: Any) -> np.ndarray:
+def copied(value: Array) -> np.ndarray:
     """A copy of a value that can be changed, in C's order; a large one lies where it can be lent."""
     home = _home(value.nbytes) if is_lendable(value) else None
     if home is None:

@@ -13,7 +13,7 @@ from tensorfleet.cluster.transport.tensor_bytes import describe, layout_of
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.runtime.shared_memory import mapping
 from tensorfleet.runtime.shared_memory import server_reads as boards
-from tensorfleet.runtime.shared_memory.server_reads import Reader, board_of
+from tensorfleet.runtime.shared_memory.server_reads import BoardReader, board_of
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(not boards.are_possible(), reason="boards need x86 and Linux")
@@ -40,7 +40,7 @@ def reader_of(board):
         memory = mapping.mapped(descriptor, board.size)
     finally:
         os.close(descriptor)
-    return Reader(memory, [(dtype, shape, start) for dtype, shape, start, _ in layout])
+    return BoardReader(memory, [(dtype, shape, start) for dtype, shape, start, _ in layout])
 
 
 @pytest.fixture
