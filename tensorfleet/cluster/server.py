@@ -32,7 +32,7 @@ from tensorfleet.cluster.transport.token import configured, token
 from tensorfleet.cluster.worker.pending_replies import Asker
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.kernels.parallel_for import core_count, use_threads
-from tensorfleet.runtime.shared_memory import shared_variables as lending
+from tensorfleet.runtime.shared_memory import shared_variables
 from tensorfleet.runtime.trace import Collector
 
 _LEAVING_SECONDS = 1.0  # for the connections of a client that has gone to end by themselves
@@ -211,7 +211,7 @@ class Server:
         if self._started:
             return
         self._started = True
-        lending.begin()
+        shared_variables.begin()
         peers.serves(self.task)
         atexit.register(self._farewells.say)
         forked = sys.modules.get("multiprocessing.process")

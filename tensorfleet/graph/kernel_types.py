@@ -48,9 +48,9 @@ class Step(Protocol):
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
 
     def hold(self, held: Any) -> None:
-        """Has `held.set()` called when the step ends, unless it is let go before."""
+        """Has `held.set()` called when the step ends, unless it is released before."""
 
-    def let_go(self, held: Any) -> None:
+    def release(self, held: Any) -> None:
         """Ends what `hold` began."""
 
     def stoppable(self, call: Any) -> Any:

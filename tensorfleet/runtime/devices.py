@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
-_LEAST_KEPT = 128 << 20
+_MIN_KEPT_BYTES = 128 << 20  # of freed memory, on machines that have little
 # LLVM unrolls a loop over fewer than 64 elements, the last axis of most images, before it looks whether it can work on
 # several at once, and then cannot: such programs take three times as long.
 _EXTRA, _KEEP_LOOPS = "--xla_backend_extra_options", "xla_cpu_disable_loop_unrolling=true"
@@ -55,8 +55,8 @@ def load_jax() -> tuple[ModuleType, ArrayModule]:
     return _loaded
 
 
-def let_go() -> None:
-    """Lets go of the arrays that programs have read, which JAX would do at its next call: others may wait for them."""
+def collect_jax_garbage() -> None:
+    """Drops JAX's references to the arrays of finished calls, as it would at its next call: lent memory waits for that."""
     if _collect:
         _collect[0]()
 
@@ -82,7 +82,7 @@ def _load() -> tuple[ModuleType, ArrayModule]:
     gpus.started(before_us)
     if driver:
         config.update("jax_default_device", first)  # a GPU is used when named
-    with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
+    with contextlib.suppress(ImportError, AttributeError):  # JAX may move it: it is not public
         _collect.append(import_module("jax._src.lib").xla_client._xla.collect_garbage)
     atexit.unregister(wait_for_others)
     atexit.register(wait_for_others)  # before what JAX itself does then
@@ -95,7 +95,7 @@ atexit.register(wait_for_others)
 
 
 def _quiet() -> None:
-    """Keeps what JAX does to itself, when a script has all loggers tell everything."""
+    """Keeps JAX's debug lines out of the log of a script that turns on all loggers."""
     import logging
 
     logger = logging.getLogger("jax")
@@ -105,7 +105,7 @@ def _quiet() -> None:
 
 def _is_started() -> bool:
     """Whether the user's program has had JAX start its devices before us."""
-    with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
+    with contextlib.suppress(ImportError, AttributeError):  # JAX may move it: it is not public
         from jax._src import xla_bridge
 
         return xla_bridge.backends_are_initialized()
@@ -113,7 +113,7 @@ def _is_started() -> bool:
 
 
 def _start(jax: ModuleType) -> Device:
-    """Starts XLA and gives the CPU. It reads these variables then and never again."""
+    """Starts XLA, which reads these variables only then, and gives the CPU."""
     environment = {"XLA_FLAGS": _flags(os.environ.get("XLA_FLAGS", "")), **gpus.environment()}
     wanted = wanted_threads()
     if wanted and "NPROC" not in os.environ:
@@ -161,7 +161,7 @@ def _start_lone() -> Device | None:
 
 
 def on_cpu(device: Device | None, values: Sequence[Any]) -> Sequence[Any]:
-    """Values for a program on one of the CPU's devices (None for the usual one): what another made comes as numpy's,
+    """Values for a program on one of the CPU's devices (None for the usual one). Arrays of the other one come as numpy's,
     which costs nothing."""
     if not _lone or _lone[0] is None:
         return values
@@ -208,12 +208,12 @@ def _keep_memory() -> None:
 
 
 def _kept_memory() -> int:
-    """How many bytes of freed memory the process keeps: a quarter of the machine's, as far as malloc takes such a number."""
+    """How many bytes of freed memory the process keeps: a quarter of the machine's, within the range of a C int."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):  # a system that does not tell
-        return _LEAST_KEPT
-    return min(max(whole // 4, _LEAST_KEPT), (1 << 31) - 1)
+        return _MIN_KEPT_BYTES
+    return min(max(whole // 4, _MIN_KEPT_BYTES), (1 << 31) - 1)
 
 
 def gpu_count() -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.types import Array
 
 # Larger tensors are no sizes, axes or paddings that a shape depends on.
-_MOST_VALUES = 64
+_MAX_VALUES = 64
 
 
 def refused(op: Operation, args: Sequence[Any], error: Exception) -> errors.OpError:
@@ -58,6 +58,6 @@ def _pairs(op: Operation, args: Sequence[Any]) -> list[tuple[Tensor, Any]]:
 def _stand_in(tensor: Tensor, value: Array) -> Tensor:
     """A tensor of the shape of a value, and of its numbers where a shape may depend on them."""
     kind = tensor.dtype.base_dtype
-    if kind.is_integer and isinstance(value, (np.ndarray, np.generic)) and value.size <= _MOST_VALUES:
+    if kind.is_integer and isinstance(value, (np.ndarray, np.generic)) and value.size <= _MAX_VALUES:
         return add_const(np.asarray(value), kind, "Const")
     return apply("Placeholder", dtype=kind, shape=TensorShape(value.shape))

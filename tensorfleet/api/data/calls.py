@@ -61,9 +61,9 @@ class CallStep:
         """Held until the caller's step ends, unless it is let go before."""
         self._step.hold(held)
 
-    def let_go(self, held: Any) -> None:
+    def release(self, held: Any) -> None:
         """Lets go what the caller's step holds."""
-        self._step.let_go(held)
+        self._step.release(held)
 
     def cancel(self, reason: errors.OpError) -> None:
         """A failure inside is told to the caller by the exception alone."""

@@ -25,7 +25,7 @@ from tensorfleet.cluster.transport.wire_dtype import full, thin
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
-from tensorfleet.runtime.devices import let_go
+from tensorfleet.runtime.devices import collect_jax_garbage
 
 SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
 
@@ -316,7 +316,7 @@ class Run:
         for slot in last:
             values[slot] = None
         if last:
-            let_go()
+            collect_jax_garbage()
         for slot, value in zip(work.outs, results, strict=True):
             values[slot] = value
         waits = self._waits

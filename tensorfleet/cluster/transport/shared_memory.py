@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
-from tensorfleet.runtime.shared_memory import mapping
-from tensorfleet.runtime.shared_memory import shared_variables as lending
+from tensorfleet.runtime.shared_memory import mapping, shared_variables
 
 LEAST = 1 << 15  # smaller bodies go through the socket
 PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
@@ -97,7 +96,7 @@ class Outbox(_Segments):
 
     def __init__(self) -> None:
         super().__init__()
-        self._loans: list[lending.Loan] = []
+        self._loans: list[shared_variables.Loan] = []
 
     def lend(self, arrays: list[np.ndarray]) -> tuple[list[int], bytes, list[int]]:
         """Lends what can be lent of some tensors: their places, what to say of them, and descriptors to send along."""
@@ -105,17 +104,17 @@ class Outbox(_Segments):
         told: list[bytes] = []
         descriptors: list[int] = []
         for i, value in enumerate(arrays):
-            home = lending.home_of(value) if value.nbytes >= lending.LEAST else None
-            loan = home.lend(value) if home is not None and len(places) < MOST_LOANS else None
-            if home is None or loan is None:
+            block = shared_variables.block_of(value) if value.nbytes >= shared_variables.MIN_BYTES else None
+            loan = block.lend(value) if block is not None and len(places) < MOST_LOANS else None
+            if block is None or loan is None:
                 continue
             self._loans.append(loan)
-            fresh = home.number not in self.lent
+            fresh = block.number not in self.lent
             if fresh:
-                descriptors.append(os.dup(home.descriptor))
-            self.lent[home.number] = [self.frames + 1, None]
+                descriptors.append(os.dup(block.descriptor))
+            self.lent[block.number] = [self.frames + 1, None]
             places.append(i)
-            told.append(LOAN.pack(i, loan.place, fresh, home.number, home.size))
+            told.append(LOAN.pack(i, loan.place, fresh, block.number, block.size))
         if places:
             self._loans = [loan for loan in self._loans if loan.is_open()]
             self.count()
@@ -203,14 +202,14 @@ class Inbox(_Segments):
         """Which tensors of a frame are lent, with their bytes: each is given back when nothing of it is held any more."""
         found = []
         for i, byte, fresh, number, size in LOAN.iter_unpack(told):
-            whole = lending.room(size)
+            whole = shared_variables.room(size)
             if fresh:
                 self.lent[number] = [0, self.map_whole(whole)]
             used = self.lent.get(number)
-            if used is None or byte >= lending.HEAD or len(used[1]) != whole:
+            if used is None or byte >= shared_variables.HEAD_BYTES or len(used[1]) != whole:
                 raise _refused("memory that was never lent")
             used[0] = self.frames + 1
-            body = self._leased(used[1], byte, size, lending.HEAD)
+            body = self._leased(used[1], byte, size, shared_variables.HEAD_BYTES)
             found.append((i, body))
         self.count()
         return found

@@ -15,10 +15,10 @@ from tensorfleet.runtime.scheduling.step import ExecutionContext
 if TYPE_CHECKING:
     from tensorfleet.runtime.scheduling.program import Program
 
-# Seconds between two looks: an item that takes longer no longer holds up the next.
-_GRACE = 0.01
-# After so many looks at nothing the one who looks goes away.
-_PATIENCE = 100
+# Between two looks of the watcher: an item that takes longer no longer holds up the next.
+_LOOK_SECONDS = 0.01
+# After so many looks at nothing, one second in all, the watcher's thread ends.
+_MAX_IDLE_LOOKS = 100
 
 
 class _Watcher:
@@ -46,11 +46,11 @@ class _Watcher:
     def _watch(self) -> None:
         quiet = 0
         while True:
-            time.sleep(_GRACE)
+            time.sleep(_LOOK_SECONDS)
             with self._lock:
                 quiet = 0 if self._fresh or self._watched else quiet + 1
                 self._fresh = False
-                if quiet > _PATIENCE:
+                if quiet > _MAX_IDLE_LOOKS:
                     self._there = False
                     return
                 watched = list(self._watched)

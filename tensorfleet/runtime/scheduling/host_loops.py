@@ -9,7 +9,8 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.passes.plan import Guard, Part, Plan
-from tensorfleet.runtime.segments.traced_loops import TracedLoop, traceable
+from tensorfleet.runtime.segments.loop_analysis import traceable
+from tensorfleet.runtime.segments.traced_loops import TracedLoop
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.resources import ResourceManager
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.values import Values
 
 
-# A loop that has taken this long, in seconds, is compiled as a whole; one run that takes longer, in its parts.
-_PATIENCE = 5e-3
-_LONG = 0.3
+# A loop that has taken this long in all its runs is compiled as a whole. In one run that takes longer, its parts are.
+_COMPILE_AFTER_SECONDS = 5e-3
+_LONG_RUN_SECONDS = 0.3
 
 
 class LoopItem:
@@ -44,26 +45,26 @@ class LoopItem:
         self.traced: TracedLoop | None = TracedLoop(loop, part.device, resources) if traceable(loop) else None
         compilers = [getattr(item, "compiler", None) for item in (*self.cond.items, *self.body.items)]
         heavy = any(compiler is not None and compiler.heavy for compiler in compilers)
-        self.spent = _LONG if heavy else 0.0  # numpy is not even worth a try
+        self.spent = _LONG_RUN_SECONDS if heavy else 0.0  # a heavy loop is compiled at its first run
         self.pace: float | None = None  # seconds of an iteration on the host
         self._hold(self.traced is not None)
 
     def _hold(self, held: bool) -> None:
-        """Whether parts of the loop are not to be compiled, because soon the whole of it will be."""
+        """Keeps parts of the loop from being compiled, because soon the whole of it will be."""
         for item in (*self.cond.items, *self.body.items):
             compiler = getattr(item, "compiler", None)
             if compiler is not None:
                 compiler.held = held
 
     def follow(self, other: LoopItem) -> None:
-        """Goes on where the same loop of another program has got to: what was compiled, and how long it takes."""
+        """Takes over what the same loop of another program has learned: its compiled form and its times."""
         self.traced, self.spent, self.pace = other.traced, other.spent, other.pace
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the loop until its condition fails."""
         variables = [values[s] for s in self.initial]
         fixed = [values[s] for s in self.fixed]
-        if self.traced is not None and self.spent > _PATIENCE:
+        if self.traced is not None and self.spent > _COMPILE_AFTER_SECONDS:
             made = self.traced.run(variables, fixed, ctx.streams, self.pace, lambda: self._look(ctx))
             if made is not None:
                 for i, slot in self.results:
@@ -88,7 +89,8 @@ class LoopItem:
         while True:
             self._look(ctx)
             turns += 1
-            if not turns & 63 and time.monotonic() - started > _LONG:
+            # The clock is read in every 64th iteration: a short body takes little longer than that.
+            if not turns & 63 and time.monotonic() - started > _LONG_RUN_SECONDS:
                 self._hold(False)
             now = first.copy()
             for slot, value in zip(slots, variables, strict=True):
@@ -155,7 +157,7 @@ class MergeItem:
         self.choices = [[(slots.of(p), v) for p, v in choice] for choice in plan.merges[self.op]]
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
-        """Takes the input that there is."""
+        """Takes the input whose branch was taken."""
         for i, (slot, literals) in enumerate(zip(self.ins, self.choices, strict=True)):
             if _holds(literals, values) and values[slot] is not None:
                 values[self.out], values[self.place] = values[slot], np.int32(i)

@@ -25,22 +25,23 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.values import Values
 
 
-# These only look up what their shared name stands for, or make it at first.
+# These only look up the resource of their shared name, or make it at first. The result is remembered until resources
+# are dropped.
 _LOOKUPS = {"ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"}
 _LOOKUPS |= {"FIFOQueue", "FIFOQueueV2", "Iterator", "IteratorV2", "OneShotIterator"}
-# What they fail on is a record, which somebody read.
+# If these fail, a record is malformed: their errors say which file it was read from.
 _PARSING = {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample", "ParseSequenceExample"}
 _PARSING |= {"ParseSequenceExampleV2", "ParseSingleSequenceExample", "DecodeRaw", "DecodePaddedRaw"}
 _PARSING |= {"StringToNumber", "DecodeJSONExample", "ParseTensor", "DecodeImage", "DecodeJpeg", "DecodePng"}
 _PARSING |= {"DecodeBmp", "DecodeGif", "DecodeAndCropJpeg", "DecodeCompressed", "DecodeBase64"}
-# Elements of an array that are changed at a time.
-_PIECE = 1 << 16
+# Elements of an array that are changed at a time: few enough that all arrays of an update stay in the cache.
+_PIECE_ELEMENTS = 1 << 16
 # The inputs of updating ops that are as large as the variable; the rest are scalars.
 _VALUES = ("grad", "delta", "value")
 
 
 class StepHostContext:
-    """What a host op's kernel receives instead of an array namespace."""
+    """The argument of a host op's kernel in place of an array namespace."""
 
     __slots__ = ("op", "step")
 
@@ -73,7 +74,7 @@ class _Item:
         self.blocks = self.op.spec.blocks
         self.packed = self.op.spec.packed
         self.kernel = Kernel(self.op, self.packed)
-        # A reference to a variable is no value; another is a handle, as a resource is.
+        # A reference to a variable has no value of its own. Any other reference is a handle, as a resource is.
         self.outs = [
             None if t.dtype._is_ref_dtype and plan.variable_of(t) is not None else slots.made_by(t)
             for t in self.op._outputs
@@ -139,7 +140,7 @@ class _Read:
 
 
 class HostItem(_Item):
-    """A host op: its kernel gets a `StepHostContext`. An op of the numpy life on strings gets numpy.
+    """A host op: its kernel gets a `StepHostContext`. An ordinary op that runs here, on strings, gets numpy.
 
     A handle is the resource itself for a host op, and an array holding it for others (Identity, Pack, Gather).
     """
@@ -160,7 +161,7 @@ class HostItem(_Item):
         self._shared = bool(self.op._attrs.get("shared_name"))
         self._lookup: list[Any] | None = [None, -1, None] if self.op.type in _LOOKUPS else None
         special = self._handles or self._lists or self._moved is not None or self.blocks or self._lookup
-        #: whether it takes values and makes some, and that is all
+        #: whether it only takes values and makes some: the short way in `run`
         self._plain = self.op.spec.host and not special and all(type(a) is int for a in self.args)
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
@@ -173,7 +174,7 @@ class HostItem(_Item):
                 with np.errstate(all="ignore"):
                     self.finish(values, self.kernel.call(StepHostContext(self.op, ctx), args))
             except Exception as e:
-                raise self._told(refused(self.op, args, e), values) from e
+                raise self._with_origin(refused(self.op, args, e), values) from e
             return
         if self._lookup is None:
             self._call(ctx, values)
@@ -210,7 +211,7 @@ class HostItem(_Item):
             with np.errstate(all="ignore"):
                 self.finish(values, self.kernel.call(first, args))
         except Exception as e:
-            raise self._told(refused(self.op, args, e), values) from e
+            raise self._with_origin(refused(self.op, args, e), values) from e
 
     def _move(self, args: Values) -> tuple[Any, ...]:
         """Moves strings in the form they have."""
@@ -225,8 +226,8 @@ class HostItem(_Item):
         results: tuple[Any, ...] = args[moved].moved(move)
         return results
 
-    def _told(self, error: errors.OpError, values: Values) -> errors.OpError:
-        """Adds to what is wrong with a record where it was read from."""
+    def _with_origin(self, error: errors.OpError, values: Values) -> errors.OpError:
+        """Adds to an error about a record where that was read from."""
         if isinstance(error, errors.InvalidArgumentError) and self.op.type in _PARSING:
             slots = self._slots._of
             known = lambda t: _array(values[slots[t]]) if t in slots else None  # noqa: E731
@@ -283,9 +284,9 @@ class RowsItem(_Item):
         args = self.arguments(values)
         opened = []
         try:
-            for store in self.locking:
+            for store in self.locking:  # in one order everywhere, so that updates cannot deadlock
                 store.lock.acquire()
-            for store in self.locking:
+            for store in self.locking:  # readers wait from here on
                 store.gate.acquire()
                 opened.append(store)
             for i, store in zip(self.updated, self.stores, strict=True):
@@ -322,9 +323,9 @@ class ChunksItem(RowsItem):
         flat = [(i, np.ascontiguousarray(args[i]).reshape(-1)) for i in whole]
         piece, change = list(args), self.op.spec.elementwise
         assert change is not None
-        for start in range(0, math.prod(shape), _PIECE):
+        for start in range(0, math.prod(shape), _PIECE_ELEMENTS):
             for i, array in flat:
-                piece[i] = array[start : start + _PIECE]
+                piece[i] = array[start : start + _PIECE_ELEMENTS]
             change(self.op, *piece)
 
 

@@ -1,4 +1,4 @@
-"""Operations that prepare indices: a few calls of numpy, with as little as possible around them."""
+"""Operations that prepare indices: a few calls of numpy, with as little overhead as possible."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class IndexItem:
 
 
 def _call(op: Operation, plan: Plan) -> Callable[..., Array]:
-    """How to compute an operation's result: directly where its constant arguments tell how."""
+    """A function for an operation's result: one call of numpy if its constant arguments allow that."""
     kernel = Kernel(op)
     direct = _direct(op, plan)
     if direct is None:
@@ -88,7 +88,7 @@ def _direct(op: Operation, plan: Plan) -> Callable[..., Array] | None:
         axis = int(given.ravel()[0])
         return lambda *values: np.concatenate(values[:-1], axis)
     dims = tuple(given.tolist()) if given.ndim == 1 else (0,)
-    # The kernel has its own idea of -1 where nothing is to be divided.
+    # With a 0 in the shape, -1 means something else in the kernel than in numpy.
     return (lambda x, _: x.reshape(dims)) if min(dims) >= -1 and 0 not in dims else None
 
 

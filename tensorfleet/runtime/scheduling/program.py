@@ -43,12 +43,14 @@ def _soon_done(item: Item) -> bool:
     """Whether an item takes so little time that waking a thread for it does not pay."""
     item = _bare(item)
     if isinstance(item, SegmentItem):
-        return len(item.segment.steps) <= _FEW and not any(s.op.spec.heavy for s in item.segment.steps)
+        return len(item.segment.steps) <= _MAX_INLINE_STEPS and not any(
+            s.op.spec.heavy for s in item.segment.steps
+        )
     return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
 
 
 def _may_last(item: Item) -> bool:
-    """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
+    """Whether an item may run for ever: it waits, loops, or calls a Python function of the user's."""
     item = _bare(item)
     return item.blocks or isinstance(item, LoopItem) or _is_call(item)
 
@@ -60,7 +62,7 @@ def _is_call(item: Item) -> bool:
 
 
 def _takes(item: Item) -> bool:
-    """Whether a waiting item only takes something away: nobody waits for it to have done so."""
+    """Whether a waiting item only takes something: nobody waits until it has."""
     op = getattr(item, "op", None)
     return op is not None and ("Dequeue" in op.type or "TakeGradient" in op.type)
 
@@ -84,8 +86,8 @@ class Slots:
         return len(self._of)
 
 
-# A segment of so many operations, none of them heavy, runs before another thread would have started.
-_FEW = 8
+# A segment of so few operations, none of them heavy, has run before another thread would have started.
+_MAX_INLINE_STEPS = 8
 _OP_ITEMS: dict[PartKind, Callable[[Part, Plan, Slots, ResourceManager], OpItem]] = {
     PartKind.INDEX: IndexItem,
     PartKind.HOST: HostItem,
@@ -163,7 +165,7 @@ class Program:
         with self._dividing:
             if self._divided is None:
                 learned = [i.compiler.varying for i in self.items if isinstance(i, SegmentItem)]
-                apart = [op for one in learned if one is not None for op in one.found()]
+                apart = [op for one in learned if one is not None for op in one.varying_ops()]
                 divided = Program(divide(self.plan, apart), self._resources)
                 loops = {item.op: item for item in map(_bare, self.items) if isinstance(item, LoopItem)}
                 for item in map(_bare, divided.items):

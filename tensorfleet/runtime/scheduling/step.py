@@ -1,4 +1,4 @@
-"""One step under way: what cancels it, when it must be over, and whom to wake then."""
+"""One step under way: its cancellation, its deadline, and the waits to wake then."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ExecutionContext:
         self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
     ) -> None:
         self.resources = resources
-        self.private = resources  # where operations keep what only their own session may see
+        self.private = resources  # of this session alone
         self.task = ""  # where the step runs, when it is part of a cluster
         self.streams = streams
         self.deadline = deadline
@@ -61,7 +61,7 @@ class ExecutionContext:
         self.end()
 
     def end(self) -> None:
-        """Wakes whoever waits, and gives back what is still held."""
+        """Wakes all waits, and gives back everything that is still held."""
         if self._lock is not None:
             with self._lock:
                 waiting = list(self._waiting)
@@ -71,8 +71,8 @@ class ExecutionContext:
     def wait(self, event: Event, what: str, long: LongWait | None = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes.
 
-        Whoever waits looks at its own state after any of these: an event may be set in the same moment. With `long`
-        it is told when that takes long.
+        The caller looks at its own state after any of these: an event may be set in the same moment. With `long`, a wait
+        that takes long is logged.
         """
         assert self._lock is not None
         with self._lock:
@@ -109,14 +109,14 @@ class ExecutionContext:
         return f" of {self.task}" if self.task else ""
 
     def hold(self, held: Wakeable) -> None:
-        """Has `held.set()` called when the step ends, unless it is let go before."""
+        """Has `held.set()` called when the step ends, unless it is released before."""
         assert self._lock is not None
         with self._lock:
             self._waiting.add(held)
         if self.reason is not None:
             held.set()
 
-    def let_go(self, held: Wakeable) -> None:
+    def release(self, held: Wakeable) -> None:
         """Ends what `hold` began."""
         assert self._lock is not None
         with self._lock:

@@ -1,4 +1,4 @@
-"""Running parts side by side: what may wait gets a thread of its own, the rest share a pool."""
+"""Running parts side by side: a part that may wait gets a thread of its own, the rest share a pool."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _attempt(item: Item, i: int, ctx: ExecutionContext, values: Values, done: _D
             ctx.trace.run(item, ctx, values)
     except BaseException as e:
         done.put((i, e))
-        # From here: whoever collects the results may be the one that has to be woken.
+        # Cancelled from this thread: the one that collects the results may be what has to be woken.
         ctx.cancel(errors.CancelledError(None, None, "The step was cancelled by an earlier failure."))
     else:
         done.put((i, None))

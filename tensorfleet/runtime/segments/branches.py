@@ -28,8 +28,8 @@ Literals = tuple[tuple[int, bool], ...]
 
 
 def guard(segment: Segment, plan: Plan, made: set[Tensor]) -> bool:
-    """Gives the steps of a segment their guards; whether there are any."""
-    found = False
+    """Gives the steps of a segment their guards; returns whether there are any."""
+    has_guards = False
     unguarded: set[int] = set()
 
     def coded(literals: Iterable[tuple[Tensor, bool]]) -> Literals:
@@ -40,24 +40,24 @@ def guard(segment: Segment, plan: Plan, made: set[Tensor]) -> bool:
         literals = plan.guards.get(step.op)
         if literals:
             step.guard = coded(literals)
-            found = True
+            has_guards = True
         else:
             unguarded.update(~a for a in step.args if a < 0)
         choices = plan.merges.get(step.op)
         if choices is not None:
             step.choices = [coded(c) for c in choices]
-            found = True
-    if found:
+            has_guards = True
+    if has_guards:
         for step in segment.steps:
             if step.guard:  # if it does not run, the variable keeps its value, which must be there to be kept
                 segment.reads += [u for u in step.updates if u not in segment.reads]
                 segment.optional.update(u for u in (*step.updates, *(~a for a in step.args if a < 0)))
         segment.optional -= unguarded
-    return found
+    return has_guards
 
 
 def alive(literals: Literals, values: Values, state: Values) -> Any:
-    """Whether all conditions turned out as they must: True, False, or a tracer."""
+    """Whether all conditions have the values they must have: True, False, or a tracer."""
     unknown = None
     for code, wanted in literals:
         value = values[code] if code >= 0 else state[~code]
@@ -73,8 +73,8 @@ def alive(literals: Literals, values: Values, state: Values) -> Any:
 
 
 def settle_absent(plan: Plan) -> Callable[[Values], Values] | None:
-    """What is done with results of which some may lie in branches not taken; None if there are no branches."""
-    if plan.told:  # another part of the step gets something that it does not look at
+    """A function for results of which some may lie in branches not taken; None if there are no branches."""
+    if plan.told:  # another part of the step gets an empty array, which it does not look at
         instead = [np.zeros(0, t.dtype.np_dtype) for t in plan.fetches]
         return lambda found: [n if v is None else v for v, n in zip(found, instead, strict=True)]
     return _all_there if plan.guards else None
@@ -116,7 +116,7 @@ def run_guarded(
 
 
 def _merge(step: SegmentStep, values: Values, state: Values, jnp: ArrayModule | None) -> None:
-    """Takes the input that there is; while tracing, perhaps a selection."""
+    """Takes the input whose branch was taken; while tracing, perhaps a selection."""
     from tensorfleet.runtime.segments.segment import NeedsValue
 
     assert step.choices is not None
@@ -154,7 +154,7 @@ def _conditional(
     jnp: ArrayModule,
     check: Check,
 ) -> None:
-    """Traces a block of steps as something that is done only if `holds`."""
+    """Traces a block of steps as one conditional."""
     import jax
 
     from tensorfleet.runtime.segments.segment import NeedsValue
@@ -163,9 +163,8 @@ def _conditional(
     for step in steps:
         for a in step.args:
             if a >= 0 and a not in own and values[a] is None:
-                raise NeedsValue(
-                    step.guard[0][0]
-                )  # it was left out elsewhere: what decided that must be known here
+                # A block before this one was left out, on a known condition: this block's must be known, too.
+                raise NeedsValue(step.guard[0][0])
     inside = set(map(id, steps))
     later = {a for s in segment.steps if id(s) not in inside for a in (*s.args, *_conditions(s)) if a >= 0}
     drawn = {o for s in steps if s.rng is not None for o in s.outs if o is not None}
@@ -192,7 +191,7 @@ def _conditional(
             ok,
         )
 
-    shapes = jax.eval_shape(run)
+    shapes = jax.eval_shape(run)  # both branches of a conditional must give results of the same shapes
 
     def rest() -> tuple[Values, Values, Array]:
         made = [jnp.zeros(s.shape, s.dtype) for s in shapes[0]]
@@ -214,7 +213,4 @@ def _conditional(
 
 
 def _conditions(step: SegmentStep) -> list[int]:
-    found = [code for code, _ in step.guard]
-    for choice in step.choices or ():
-        found += [code for code, _ in choice]
-    return found
+    return [code for literals in (step.guard, *(step.choices or ())) for code, _ in literals]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _FLOW = np.zeros((), np.float32)
 #: The arrays of a fixed value: what kind of store it is, its buffers, the names of its gradients before theirs.
 Content: TypeAlias = tuple[Any, ...]
-SIZE = "size"  # marks where the size of an array with room follows
+SIZE = "size"  # marks that the size of an array with room follows
 
 
 class NotTraceable(NeedsValue):
-    """Something in a loop that XLA cannot do; it then runs on the host."""
+    """An operation in a loop that XLA cannot run; the loop then runs on the host."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -48,14 +48,14 @@ class TracedArray:
 
     def grad(self, source: bytes) -> TracedArray:
         """The array of the gradients."""
-        found = self.grads.get(source)
-        if found is None:
-            found = self.grads[source] = TracedArray(
+        gradients = self.grads.get(source)
+        if gradients is None:
+            gradients = self.grads[source] = TracedArray(
                 self.size, self.room, self.dtype, self.element, None, True
             )
             if self.buffer is not None:
-                found.element = tuple(self.buffer.shape[1:])
-        return found
+                gradients.element = tuple(self.buffer.shape[1:])
+        return gradients
 
     def write(self, jnp: ArrayModule, index: Array, value: Array, check: Check) -> None:
         """Sets, or adds to, one element."""
@@ -126,7 +126,7 @@ class StoreKernel(Kernel):
     """The traced form of an operation on TensorArrays and stacks."""
 
     def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple[Any, ...]:
-        """Does what the operation does, to buffers."""
+        """Runs the operation on buffers."""
         kind, store, rest = self.op.type, values[0], values[1:]
         if isinstance(store, TracedStack):
             return (store.push(first, rest[0]),) if kind == "StackPushV2" else (store.pop(),)
@@ -147,12 +147,12 @@ STORES |= {"TensorArrayReadV3", "TensorArrayWriteV3"}
 
 
 def room_for(count: int) -> int:
-    """How many elements a buffer has room for that is to hold so many."""
+    """How many elements a buffer for so many has room for: the next power of two."""
     return 1 << max(count - 1, 0).bit_length()
 
 
 def roomy(content: Content, value: object) -> Content:
-    """The same with room in its arrays, whose size then comes last."""
+    """The same content with room in its arrays; the real size then comes last."""
     if not isinstance(value, (ArrayStore, StackStore)):
         return content
     room = room_for(len(value.elements)) if isinstance(value, ArrayStore) else None

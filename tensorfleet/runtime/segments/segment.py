@@ -1,8 +1,8 @@
-"""A segment: pure and variable operations of one device that run as one unit, in one of two lives.
+"""A segment: pure and variable operations of one device that run as one unit, interpreted or compiled.
 
-The same interpreter runs both. On numpy values it computes at once; on tracers it records the whole
-segment into one XLA program (runtime/segments/compiled.py). State is functional inside: variables come in as
-values, new values go out, and they become visible together when the segment has succeeded.
+The same interpreter runs both modes. On numpy values it computes at once; on tracers it records the whole segment into
+one XLA program (runtime/segments/compiled.py). State is functional inside: variables come in as values, new values go
+out, and they become visible together when the segment has succeeded.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.values import Values
 
 _CONCRETE = (np.ndarray, np.generic)
-# Operations that only order others, and those that only pass a variable's handle on.
 _READS = {"Identity", "ReadVariableOp"}
-_NOTHING = {"NoOp", "ControlTrigger"}
+_NOTHING = {"NoOp", "ControlTrigger"}  # they only order others
 _PASSES = {"Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit"}
 
 
@@ -65,18 +64,18 @@ class SegmentStep:
         self.rng: int | None = None
         self.guard: tuple[tuple[int, bool], ...] = ()
         self.choices: list[tuple[tuple[int, bool], ...]] | None = None
-        # The kernel itself, once it is known whether nothing else is to be done in numpy.
+        #: the kernel itself if nothing else is to be done in numpy, None if there is; False until that was looked up
         self.plain: Callable[..., Any] | bool | None = False
 
     def find_plain(self) -> Callable[..., Any] | None:
-        """The kernel's short way, if all this step does is to take values and make one."""
+        """The kernel as a plain function, if all this step does is to take values and make one."""
         alone = self.rng is None and not self.variables and not self.updates
         self.plain = self.kernel.in_numpy() if alone and len(self.outs) == 1 else None
         return self.plain
 
 
 def _hands_on(op: Operation, plan: Plan) -> bool:
-    """Whether an operation only passes on what stands for a variable."""
+    """Whether an operation only passes on the reference or handle of a variable."""
     if op.type not in _PASSES and op.type != "Identity":
         return False
     kind = op._inputs[0].dtype
@@ -86,10 +85,10 @@ def _hands_on(op: Operation, plan: Plan) -> bool:
 
 
 def stand_in(tensor: Tensor) -> Tensor:
-    """What an operation computes, though something else is fed in its place."""
-    made = Tensor(tensor._op, tensor._value_index, tensor._dtype)
-    made._shape = tensor._shape
-    return made
+    """A tensor for the result of an operation whose own tensor has a fed value."""
+    computed = Tensor(tensor._op, tensor._value_index, tensor._dtype)
+    computed._shape = tensor._shape
+    return computed
 
 
 def reference_inputs(op: Operation) -> set[int]:
@@ -101,10 +100,7 @@ def reference_inputs(op: Operation) -> set[int]:
 
 def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
     """Declared input positions as positions among the flat inputs."""
-    found: list[int] = []
-    for position in sorted(declared):
-        found.extend(range(*op.input_list(position)))
-    return tuple(found)
+    return tuple(i for position in sorted(declared) for i in range(*op.input_list(position)))
 
 
 class _Stacked(Kernel):
@@ -152,7 +148,7 @@ class NeedsValue(Exception):
 
 
 class Segment:
-    """A list of operations with what flows in and out."""
+    """A list of operations with the values that flow in and out."""
 
     def __init__(self, part: Part, plan: Plan) -> None:
         self.ops = ops = list(part.ops)
@@ -223,7 +219,7 @@ class Segment:
         self.steps.append(step)
 
     def kept_shape(self) -> dict[int, Operation]:
-        """The variables that get a value which must have the shape of the one before, with what assigns it."""
+        """The variables whose new value must have the shape of the old one, with the operation that assigns it."""
         assigned = {s.updates[0]: s.op for s in self.steps if s.op.type == "Assign"}
         return {v: op for v, op in assigned.items() if op._attrs["validate_shape"]}
 
@@ -234,20 +230,20 @@ class Segment:
         return [i for i in self.reads if i in kept]
 
     def only_reads(self) -> list[int] | None:
-        """For each output the variable it is the value of, if that is all there is to do."""
+        """For each output the variable whose value it is, if the segment does nothing but read."""
         source: dict[int | None, int] = {}
         for step in self.steps:
             if step.op.type not in _READS or step.args[0] >= 0 or step.updates:
                 return None
             source[step.outs[0]] = ~step.args[0]
-        found = [~code if code < 0 else source.get(code, -1) for code in self.output_codes]
+        variables = [~code if code < 0 else source.get(code, -1) for code in self.output_codes]
         plain = not (self.inputs or self.writes or self.guarded or self.optional) and bool(self.reads)
-        return found if plain and all(i in self.reads for i in found) else None
+        return variables if plain and all(i in self.reads for i in variables) else None
 
     def _add_products(
         self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict[Tensor, Any]
     ) -> None:
-        """Adds what `Part.products` describes as one step."""
+        """Adds an entry of `Part.products` as one step."""
         outs: list[int | None] = [self._slot(op._outputs[0])]
         factors = [term._inputs[side] for side in (0, 1) for term in terms]
         step = SegmentStep(op, [self._code(t, made, constants) for t in factors], outs, [])
@@ -327,7 +323,7 @@ class Segment:
         step: Any = None
         try:
             for step in steps:
-                if jnp is None:
+                if jnp is None:  # most steps of most segments: nothing but the kernel is called
                     plain = step.find_plain() if step.plain is False else step.plain
                     if plain is not None:
                         result = plain(*[values[a] for a in step.args])
@@ -343,6 +339,7 @@ class Segment:
                         if not isinstance(args[position], _CONCRETE):
                             raise NeedsValue(step.args[position])
                 if step.rng is not None:
+                    # Random numbers come from the stream, an argument, even where all others are constants.
                     xp = np if jnp is None else jnp
                     args.insert(0, streams[step.rng])
                     if jnp is not None:

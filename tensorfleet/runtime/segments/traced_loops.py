@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.base.devices import hardware
-from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Part, PartKind, Plan, variable_of
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.plan import Part, PartKind, Plan
+from tensorfleet.runtime.segments.loop_analysis import iteration_limits
 from tensorfleet.runtime.segments.loop_stores import (
     SIZE,
     STORES,
@@ -46,35 +46,16 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.values import Signature, Values
 
 
-def traceable(loop: Loop) -> bool:
-    """Whether a loop looks as if XLA could run it."""
-    if any(t.dtype.np_dtype.kind == "O" for t in loop.initial):
-        return False
-    return _plan_traceable(loop.cond, True) and _plan_traceable(loop.body, False)
-
-
-def _plan_traceable(plan: Plan, condition: bool) -> bool:
-    if plan.loops or len(set(map(hardware, plan.devices.values()))) > 1:
-        return False
-    for op in plan.ops:
-        if op.type in STORES:
-            if op in plan.guards:
-                return False
-            continue
-        spec = op.spec
-        if spec.host or spec.updates or spec.rows is not None or spec.variable:
-            return False
-        if spec.in_numpy is not None and spec.in_numpy(op):
-            return False
-        if spec.rng and (op in plan.guards or condition):
-            return False
-        if any(_is_object(t) for t in (*op._inputs, *op._outputs)):
-            return False
-    return True
-
-
-def _is_object(tensor: Tensor) -> bool:
-    return tensor.dtype.np_dtype.kind == "O" and variable_of(tensor) is None
+_MAX_PROGRAMS = 16  # of one loop; then new signatures run on the host
+# A stack gets a buffer for the most iterations that there can be. Longer loops run on the host.
+_MAX_STACKED_ITERATIONS = 1 << 14
+# Fixed values of so few elements may be sizes or axes: these become part of the program when one has to be known.
+_MAX_STATIC_ELEMENTS = 16
+# XLA cannot be interrupted. So a loop runs some iterations at a time, by how long they took before.
+_FIRST_ITERATIONS = 1 << 10
+_FIRST_HOST_SECONDS = 2.0  # on the host, which is slower
+_SECONDS_BETWEEN_LOOKS = 0.2
+_FAILED = -1  # in place of the number of iterations: a check failed
 
 
 class TracedLoop:
@@ -93,7 +74,7 @@ class TracedLoop:
         self.pushes = bool(pushes)
         #: the fixed values that are stacks to push on
         self.pushed = {places[t] for t in pushes if t in places}
-        self.limits = _limits(loop) if self.pushes else []
+        self.limits = iteration_limits(loop) if self.pushes else []
         self.static: set[int] = set()  # positions of fixed values that must be known
         self.programs: dict[Signature, _LoopProgram | None] = {}
         self.lock = threading.Lock()
@@ -116,40 +97,43 @@ class TracedLoop:
             return None
         if any(isinstance(v, ArrayStore) and v.dynamic for v in fixed):
             return None
-        most = self._most(initial, fixed) if self.pushes else None
-        if self.pushes and most is None:
+        max_iterations = self._max_iterations(initial, fixed) if self.pushes else None
+        if self.pushes and max_iterations is None:
             return None
         contents = [content_of(v, i in self.pushed) for i, v in enumerate(fixed)]
-        key = self._key(initial, fixed, contents, most)
+        key = self._key(initial, fixed, contents, max_iterations)
         if self.programs and key not in self.programs:
-            contents, most = (
-                [roomy(c, v) for c, v in zip(contents, fixed, strict=True)],
-                most and room_for(most),
-            )
-            key = self._key(initial, fixed, contents, most)
-        program = self._program(key, initial, fixed, contents, state, most)
+            # Lengths change from run to run: this program gets room, and serves all lengths up to the next power of two.
+            contents = [roomy(c, v) for c, v in zip(contents, fixed, strict=True)]
+            max_iterations = max_iterations and room_for(max_iterations)
+            key = self._key(initial, fixed, contents, max_iterations)
+        program = self._program(key, initial, fixed, contents, state, max_iterations)
         if program is None:
             return None
-        if not program.turns:
-            program.turns = _FIRST_TURNS if pace is None else max(int(_FIRST_SECONDS / pace), 1)
+        if not program.iterations:
+            program.iterations = (
+                _FIRST_ITERATIONS if pace is None else max(int(_FIRST_HOST_SECONDS / pace), 1)
+            )
         drawing = self.body.segment.rng_steps
         if not drawing:
             return program.run(initial, fixed, contents, state, [], look)[0]
         # How far the streams move is known only after drawing from them.
         with streams.drawing([step.op for step in drawing]):
             taken = [streams.take(step.op, 0) for step in drawing]
-            made, turns = program.run(initial, fixed, contents, state, taken, look)
+            made, iterations = program.run(initial, fixed, contents, state, taken, look)
             if made is not None:
                 for step, blocks in zip(drawing, program.blocks, strict=True):
-                    streams.take(step.op, blocks * turns)
+                    streams.take(step.op, blocks * iterations)
             return made
 
-    def _key(self, initial: Values, fixed: Values, contents: list[Content], most: int | None) -> Signature:
-        """What tells one program from another."""
+    def _key(
+        self, initial: Values, fixed: Values, contents: list[Content], max_iterations: int | None
+    ) -> Signature:
+        """Tells programs apart: by shapes, room, and the values that are part of them."""
         return (
             tuple(np.shape(v) for v in initial),
             tuple(map(signature, contents)),
-            most,
+            max_iterations,
             tuple(np.asarray(fixed[i]).tobytes() for i in sorted(self.static)),
         )
 
@@ -160,52 +144,50 @@ class TracedLoop:
         fixed: Values,
         contents: list[Content],
         state: Values,
-        most: int | None,
+        max_iterations: int | None,
     ) -> _LoopProgram | None:
-        """The program for such arguments, compiled now if need be; None if there is none."""
+        """The program for these arguments, compiled now if need be; None to run on the host."""
         if key not in self.programs:
-            if len(self.programs) >= _MOST:
+            if len(self.programs) >= _MAX_PROGRAMS:
                 return None
             with self.lock, within_xla:
                 if key not in self.programs:
-                    self.programs[key] = self._compile(initial, fixed, contents, state, most)
+                    self.programs[key] = self._compile(initial, fixed, contents, state, max_iterations)
         return self.programs[key]
 
-    def _most(self, initial: Values, fixed: Values) -> int | None:
-        """The most iterations that the condition allows."""
-        found = None
+    def _max_iterations(self, initial: Values, fixed: Values) -> int | None:
+        """How many iterations the condition allows at most; None if that is unknown or too many."""
+        lowest = None
         for variable, limit, constant in self.limits:
             end = constant if limit is None else fixed[limit]
             if isinstance(end, (ArrayStore, StackStore)) or np.size(end) != 1:
                 continue
             count = max(0, int(end) - int(initial[variable]))
-            found = count if found is None else min(found, count)
-        return found if found is not None and found <= _LONGEST else None
+            lowest = count if lowest is None else min(lowest, count)
+        return lowest if lowest is not None and lowest <= _MAX_STACKED_ITERATIONS else None
 
     def _compile(
-        self, initial: Values, fixed: Values, contents: list[Content], state: Values, most: int | None
+        self,
+        initial: Values,
+        fixed: Values,
+        contents: list[Content],
+        state: Values,
+        max_iterations: int | None,
     ) -> _LoopProgram | None:
         while True:
             try:
-                return _LoopProgram(self, most, fixed).compiled(initial, contents, state)
+                return _LoopProgram(self, max_iterations, fixed).compiled(initial, contents, state)
             except NotTraceable:
                 return None
             except NeedsValue:
-                numbers = {i for i, c in enumerate(contents) if len(c) == 1 and np.size(c[0]) <= 16}
+                numbers = {
+                    i for i, c in enumerate(contents) if len(c) == 1 and np.size(c[0]) <= _MAX_STATIC_ELEMENTS
+                }
                 if numbers <= self.static:
                     return None
                 self.static |= numbers
-            except Exception:  # what is wrong is said, with the operation's name, when it runs on the host
+            except Exception:  # the host raises it again, with the operation's name
                 return None
-
-
-_MOST = 16
-_LONGEST = 1 << 14
-# XLA cannot be interrupted: a loop is run so many iterations at a time, by what they took before.
-_FIRST_TURNS = 1 << 10
-_FIRST_SECONDS = 2.0  # of the host, which is slower
-_SECONDS = 0.2
-_FAILED = -1  # in place of the number of iterations: an operation has found an error
 
 
 class _Part:
@@ -266,11 +248,11 @@ class _LoopProgram:
 
     call: Callable[..., Any]
 
-    def __init__(self, loop: TracedLoop, most: int | None, fixed: Values) -> None:
+    def __init__(self, loop: TracedLoop, max_iterations: int | None, fixed: Values) -> None:
         from tensorfleet.runtime.devices import load_jax
 
         self.loop = loop
-        self.most = most
+        self.max_iterations = max_iterations
         self.jax, self.jnp = load_jax()
         self.fixed = fixed
         self.known = {i: np.asarray(fixed[i]) for i in loop.static}
@@ -279,7 +261,7 @@ class _LoopProgram:
         self.blocks: list[int] = []
         self.buffers: set[Dims] = set()  # the shapes of arrays and stacks
         self.roomy: list[bool] = []  # whether each fixed value is an array that has room for more
-        self.turns = 0  # how many iterations to run at a time
+        self.iterations = 0  # to run at a time
         self.cpu: Device | None = None  # which of the CPU's devices it runs on, None for the usual one
         self._resume: Callable[..., Any] | None = None
         self._first: tuple[int, Any] | None = None
@@ -294,7 +276,7 @@ class _LoopProgram:
         return self
 
     def _go_on(self, limit: np.uint64, carried: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Runs on, to a later limit: another program, which few loops are long enough to need."""
+        """Runs on to a later limit. That is another program, compiled here because few loops are so long."""
         if self._resume is None:
             traced = self.jax.jit(self._trace).trace(limit, carried, *args)
             self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
@@ -378,9 +360,9 @@ class _LoopProgram:
 
         begin = (start, *taken(), jnp.zeros((), np.int64)) if carried is None else carried
         carry = (*begin[:3], jnp.array(True), begin[3].astype(np.uint64))
-        *rest, ok, turns = jax.lax.while_loop(go_on, step, carry)
-        turns = turns.astype(np.int64)
-        return (*rest, jnp.where(ok, turns, _FAILED) if checked else turns)
+        *rest, ok, iterations = jax.lax.while_loop(go_on, step, carry)
+        iterations = iterations.astype(np.int64)
+        return (*rest, jnp.where(ok, iterations, _FAILED) if checked else iterations)
 
     def _fixed(self, i: int, arrays: Values) -> Any:
         value = self.fixed[i]
@@ -394,7 +376,7 @@ class _LoopProgram:
                 made.grad(source).buffer = buffer
             return made
         if isinstance(value, StackStore):
-            return TracedStack(arrays[0], arrays[1], self.most)
+            return TracedStack(arrays[0], arrays[1], self.max_iterations)
         return self.known.get(i, arrays[0])
 
     def _rehearse(
@@ -444,27 +426,27 @@ class _LoopProgram:
         streams: list[Array],
         look: Callable[[], None],
     ) -> tuple[Values | None, int]:
-        """Runs the program: (variables, iterations); None when a check failed, which the host then explains."""
+        """Runs the program and gives (variables, iterations). None when a check failed: the host runs it again and raises."""
         args = self._arguments(initial, contents, state, streams)
-        if self._first is None or self._first[0] != self.turns:  # to make one takes a while
-            self._first = self.turns, self.jnp.asarray(np.uint64(self.turns))
+        if self._first is None or self._first[0] != self.iterations:  # an array takes microseconds to make
+            self._first = self.iterations, self.jnp.asarray(np.uint64(self.iterations))
         limit, first = self._first
         began = time.monotonic()
         with within_xla:
             carried = self.call(first, None, *args)
-        while (turns := np.asarray(carried[3]).item()) >= limit:
+        while (iterations := np.asarray(carried[3]).item()) >= limit:
             look()
             now = time.monotonic()
-            self.turns = max(int(self.turns * _SECONDS / max(now - began, 1e-3)), 1)
-            began, limit = now, turns + self.turns
+            self.iterations = max(int(self.iterations * _SECONDS_BETWEEN_LOOKS / max(now - began, 1e-3)), 1)
+            began, limit = now, iterations + self.iterations
             with within_xla:
                 carried = self._go_on(np.uint64(limit), carried, args)
-        if turns == _FAILED:
+        if iterations == _FAILED:
             return None, 0
         variables, buffers, counts, _ = carried
         ends = {k: int(count) for k, count in zip(self.moved, counts, strict=True)}
         if any(count < 0 for count in ends.values()):
-            return None, 0  # it took more than one run of the forward loop had left
+            return None, 0  # it popped more than one run of the forward loop had pushed
         for (k, source), buffer in zip(self.written, buffers, strict=True):
             store = fixed[k] if source is None else fixed[k].grad(source)
             if isinstance(store, ArrayStore):
@@ -475,7 +457,7 @@ class _LoopProgram:
         for k, count in ends.items():
             if (k, None) not in self.written:
                 fixed[k].shorten(count)
-        return variables, turns
+        return variables, iterations
 
 
 def _store(fixed: Values, k: int, source: bytes | None) -> Any:
@@ -495,38 +477,4 @@ def _later(jnp: ArrayModule, stream: Array, blocks: Array) -> Array:
 
 
 def _ignore(ok: object, message: object, kind: object = None) -> None:
-    """Checks are done where they count."""
-
-
-def _limits(loop: Loop) -> list[tuple[int, int | None, Any]]:
-    """Bounds on the number of iterations: (variable, position of the fixed limit or None, constant limit).
-
-    A variable that grows by one in each iteration and must stay below a limit bounds them.
-    """
-    merged = {m._outputs[0]: i for i, m in enumerate(loop.variables.merges)}
-    fixed = {inside: k for k, (_, inside) in enumerate(loop.fixed)}
-    found: list[tuple[int, int | None, Any]] = []
-    stack = [loop.cond.fetches[0]]
-    while stack:
-        op = stack.pop()._op
-        if op.type in ("LogicalAnd", "Identity"):
-            stack += op._inputs
-        elif op.type == "Less" and op._inputs[0] in merged:
-            i, limit = merged[op._inputs[0]], op._inputs[1]
-            if _counts(loop, i) and (limit in fixed or limit in loop.cond.constants):
-                found.append((i, fixed.get(limit), loop.cond.constants.get(limit)))
-    return found
-
-
-def _counts(loop: Loop, i: int) -> bool:
-    """Whether a variable grows by one in every iteration."""
-    op = loop.body.fetches[i]._op
-    if op.type not in ("Add", "AddV2"):
-        return False
-    own, step = op._inputs
-    while own._op.type == "Identity" and own not in loop.body.feeds:
-        own = own._op._inputs[0]
-    switch = loop.variables.switches[i]
-    mine = {loop.variables.merges[i]._outputs[0], None if switch is None else switch._outputs[1]}
-    one = loop.body.constants.get(step)
-    return own in mine and one is not None and np.size(one) == 1 and int(one) == 1
+    """Drops a check: it is made in the iteration itself, not in its rehearsal."""

@@ -25,13 +25,13 @@ from tensorfleet.runtime.shared_memory import mapping
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array, Dims
 
-MOST_BYTES = 1 << 20  # of all values: to copy more takes longer than to ask
-_MOST_BOARDS = 64  # in a process: each is two open files
+MAX_BYTES = 1 << 20  # of all values: to copy more takes longer than a message (decision 11)
+_MAX_BOARDS = 64  # in a process: each is two open files
 _ALIGNMENT = 64
-_COUNTS = 64  # where they begin; the first byte tells whether anybody reads
+_COUNTS = 64  # where the counts begin; the first byte tells whether anybody reads
 _DOWN = (1 << 64) - 1  # the count of a place that nobody writes to any more
-_UNREAD = 16  # changes of each value on the average before the board is taken down
-_TRIES = 8
+_MAX_UNREAD_CHANGES = 16  # of each value on average; then the board is taken down
+_MAX_TRIES = 8  # copies of a board that changes meanwhile; then the server is asked
 
 _lock = threading.RLock()  # of the lists of boards that stores have, and of those below
 _up: dict[tuple[int, ...], VariableBoard] = {}
@@ -52,7 +52,7 @@ def board_of(stores: Sequence[Any]) -> VariableBoard | None:
     key = tuple(map(id, stores))
     with _lock:
         found = _up.get(key)
-        if found is None and len(_up) < _MOST_BOARDS and are_possible():
+        if found is None and len(_up) < _MAX_BOARDS and are_possible():
             found = _put_up(stores)
             if found is not None:
                 _up[key] = found
@@ -69,7 +69,7 @@ def _put_up(stores: Sequence[Any]) -> VariableBoard | None:
             held.append(store)
         values = [None if s.value is None else np.asarray(s.value) for s in stores]
         sizes = [0 if v is None or v.dtype.hasobject else v.nbytes for v in values]
-        if not all(sizes) or sum(sizes) > MOST_BYTES:
+        if not all(sizes) or sum(sizes) > MAX_BYTES:
             return None
         return VariableBoard(stores, values)
     except OSError:  # no memory of that kind left, or no descriptors
@@ -130,9 +130,10 @@ class VariableBoard:
             self._unread += 1
         place = self._places[i]
         fits = value is not None and value.shape == place.shape and value.dtype == place.dtype
-        if not fits or self._unread > _UNREAD * len(self._places):
+        if not fits or self._unread > _MAX_UNREAD_CHANGES * len(self._places):
             self.take_down()
             return
+        # Odd while it is written, then the next even number: readers compare counts before and after their copy.
         now = self._now[i]
         self._counts[i] = now + 1
         place[...] = value
@@ -173,7 +174,7 @@ class BoardReader:
         memory[0] = 1
         with self._lock:
             copy = self._room()
-            for _ in range(_TRIES):
+            for _ in range(_MAX_TRIES):
                 before = memory[self._counts]
                 if not (np.frombuffer(before, np.uint64) & _ODD).any():
                     copy[:] = self._body
