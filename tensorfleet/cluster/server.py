@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,11 @@ from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.kernels.parallel_for import core_count, use_threads
 from tensorfleet.runtime.shared_memory import shared_variables
 from tensorfleet.runtime.trace import Collector
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto, ServerDef
+    from tensorfleet.cluster.membership.spec import ClusterLike
+    from tensorfleet.runtime.resources import ResourceManager
 
 _LEAVING_SECONDS = 1.0  # for the connections of a client that has gone to end by themselves
 _CLIENT_PATIENCE = 8  # times longer than one is with a task: a client may be busy
@@ -88,11 +93,11 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: Any,
+        server_or_cluster_def: ServerDef | ClusterLike,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
-        config: Any = None,
+        config: ConfigProto | None = None,
         start: bool = True,
     ) -> None:
         self._server_def = server_def_of(server_or_cluster_def, job_name, task_index, protocol, config)
@@ -133,12 +138,12 @@ class Server:
             raise SystemExit(0)
 
     @staticmethod
-    def create_local_server(config: Any = None, start: bool = True) -> Server:
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """A server of its own little cluster: one job `local` with one task, at a free port of this machine."""
         return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
     @property
-    def server_def(self) -> Any:
+    def server_def(self) -> ServerDef:
         """What this server was made from, as a `ServerDef`."""
         return self._server_def
 
@@ -148,11 +153,11 @@ class Server:
         return self._target
 
     @property
-    def resources(self) -> Any:
+    def resources(self) -> ResourceManager:
         """The variables and other state that live in this task."""
         return self.worker.resources
 
-    def session_config(self, config: Any) -> Any:
+    def session_config(self, config: ConfigProto | None) -> ConfigProto:
         """The configuration of a session beside this server: its own wishes, this task's devices."""
         from tensorfleet.base.protos import ConfigProto
 

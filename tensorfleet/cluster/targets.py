@@ -6,7 +6,8 @@ import atexit
 import sys
 import time
 import weakref
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.devices import DeviceSpec
@@ -21,14 +22,19 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.engine_protocol import Engine
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+
 _AnyEngine = TypeVar("_AnyEngine", LocalEngine, ClusterEngine)
 _SCHEME = "grpc://"
 _STOP_SECONDS = 10.0
 _LOCAL = ("", "local")
-_engines: dict[str, weakref.WeakSet] = {}  # of the sessions of this process, by target
+_engines: dict[
+    str, weakref.WeakSet[LocalEngine | ClusterEngine]
+] = {}  # of the sessions of this process, by target
 
 
-def engine_for(target: str, graph: Graph, config: Any) -> Engine[Any]:
+def engine_for(target: str, graph: Graph, config: ConfigProto | None) -> Engine[Any]:
     """The engine behind a session's target."""
     if target in _LOCAL:
         return _remembered("", LocalEngine(graph, config))
@@ -78,7 +84,7 @@ def _spec(welcome: Welcome) -> ClusterSpec:
 
 
 def _cluster(
-    config: Any, own: ClusterSpec, task: tuple[str, int], target: str
+    config: ConfigProto | None, own: ClusterSpec, task: tuple[str, int], target: str
 ) -> tuple[ClusterSpec, tuple[str, int]]:
     """The cluster a session uses, and which of its tasks the target is.
 
@@ -101,7 +107,7 @@ def _cluster(
     )
 
 
-def _contact(target: str, config: Any, waits: bool = True) -> Welcome:
+def _contact(target: str, config: ConfigProto | None, waits: bool = True) -> Welcome:
     if not target.startswith(_SCHEME):
         raise errors.NotFoundError(
             None,
@@ -131,7 +137,7 @@ def incarnations(engine: Engine[Any]) -> dict[str, int]:
     return found
 
 
-def reset(target: str, containers: Any, config: Any = None) -> None:
+def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | None = None) -> None:
     """Frees the state of every task of a cluster, or some of its containers. Sessions on the target end."""
     if target in _LOCAL:  # whose state is each session's own
         for engine in list(_engines.get("", ())):
@@ -141,7 +147,8 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
     welcome = server._welcome() if server is not None else _contact(target, config)
     cluster, own = _spec(welcome), (welcome.job, welcome.index)
     for engine in list(_engines.get(target, ())):
-        engine.lose()
+        if isinstance(engine, ClusterEngine):
+            engine.lose()
     for job in cluster.jobs:
         for index in cluster.task_indices(job):
             if server is not None and (job, index) == own:

@@ -8,7 +8,7 @@ array or a stack stays in the task that made it, which keeps it for the whole st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tensorfleet.passes.plan import Guard
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.master.step_driver import ClusterProgram, Run, Work
+    from tensorfleet.runtime.values import Values
 
 _SMALL = 1 << 12  # bytes that are sent along with a message in no time
 
@@ -36,7 +37,7 @@ class DividedLoop:
         self._guard = [(slots.setdefault(p, len(slots)), wanted) for p, wanted in guard]
         self._results = [(i, t.dtype.np_dtype) for i, t in loop.results]
 
-    def run(self, run: Run) -> list:
+    def run(self, run: Run) -> Values:
         """Runs the loop as a part of a step, and gives what comes out of it."""
         values = run.values
         if not all(np.size(values[s]) and bool(values[s]) == wanted for s, wanted in self._guard):
@@ -71,6 +72,6 @@ def worth_keeping(tensor: Tensor) -> bool:
     return elements is None or elements * tensor.dtype.size >= _SMALL
 
 
-def carries_handle(loop: Loop) -> Any:
+def carries_handle(loop: Loop) -> Tensor | None:
     """A loop variable that is a handle itself, if there is one: it would have to go from task to task."""
     return next((t for t in loop.initial if is_handle(t)), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.messages import Board, BoardPlace
@@ -11,6 +12,9 @@ from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.cluster.transport.tensor_bytes import layout_of, malformed
 from tensorfleet.passes.partition import Stage
 from tensorfleet.runtime.shared_memory.server_reads import BoardReader, head_of
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
 
 _OFTEN = 4  # times that a stage is asked for before it is worth a board
 _LATER = 1000  # times that it is asked for before a task that had none is asked for a board again
@@ -32,7 +36,7 @@ class Posted:
         self._reader: BoardReader | None = None
         self._incarnation: int | None = None
 
-    def read(self, session: str, deadline: float | None) -> list | None:
+    def read(self, session: str, deadline: float | None) -> list[Array] | None:
         """What the stage reads now; None when the task has to be asked, who knows what is wrong."""
         reader, at = self._reader, self._at
         if reader is None:
@@ -65,6 +69,7 @@ def _reader(channel: wire.Channel, frame: wire.Frame) -> BoardReader | None:
             return None
         raise malformed("a board without its size")
     layout, total = layout_of(frame.tensors[0].tobytes(), count)
-    if size != head_of(count) + total or any(dtype is None for dtype, *_ in layout):
+    places = [(dtype, shape, start) for dtype, shape, start, _ in layout if dtype is not None]
+    if size != head_of(count) + total or len(places) < count:
         raise malformed("a board of another size than its values")
-    return BoardReader(channel.mapped(size), [(dtype, shape, start) for dtype, shape, start, _ in layout])
+    return BoardReader(channel.mapped(size), places)

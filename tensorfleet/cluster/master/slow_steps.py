@@ -7,11 +7,15 @@ import threading
 import time
 import weakref
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import logging
 from tensorfleet.graph.operation import Operation
 from tensorfleet.state import long_waits
+
+if TYPE_CHECKING:
+    from tensorfleet.cluster.transport import wire
+    from tensorfleet.cluster.transport.peers import Peer
 
 
 def awaited(ops: Iterable[Operation]) -> list[str]:
@@ -64,7 +68,7 @@ class SlowSteps:
 
     @staticmethod
     def _waits_of(run: Any) -> list[str]:
-        asked: list = []
+        asked: list[tuple[int, Peer, wire.Channel]] = []
         with contextlib.suppress(RuntimeError):  # the step goes on in this moment
             asked = list(run._asked.values())
         return [

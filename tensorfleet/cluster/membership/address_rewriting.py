@@ -12,7 +12,7 @@ import json
 import os
 import socket
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import settings
 from tensorfleet.cluster.membership.spec import ClusterSpec
@@ -23,6 +23,9 @@ from tensorfleet.cluster.transport.connection import (
     is_loopback,
     split_address,
 )
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ServerDef
 
 PLACED, SERVES, MADE = settings.PLACED.name, settings.SERVES.name, settings.MADE.name
 _AGAIN = 75  # how a process ends that has asked for more tasks
@@ -57,7 +60,7 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     return ClusterSpec(jobs)
 
 
-def take_task_to_serve(made: Any) -> bool:
+def take_task_to_serve(made: ServerDef) -> bool:
     """Makes a server of the parameter server that this process was started as, where the script makes another task of it.
 
     Such a script has no code for parameter servers: in TensorFlow another program is started for them.

@@ -10,12 +10,15 @@ import threading
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.messages import Ping
 from tensorfleet.cluster.transport.peers import Peer
+
+if TYPE_CHECKING:
+    from tensorfleet.cluster.server import Server
 
 LIMIT = settings.ORPHAN_SECONDS.name
 EXIT_CODE = 69  # EX_UNAVAILABLE of sysexits.h
@@ -94,7 +97,7 @@ def _span(seconds: float) -> str:
 class Guard:
     """Looks for the tasks that a server waits for, and at who is connected to it."""
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
         now = time.monotonic()
         self._limit = limit()

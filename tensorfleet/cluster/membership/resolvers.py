@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.cluster.membership import tf_config
-from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.membership.spec import ClusterSpec, Tasks
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 
 def _names(name: str) -> list[str]:
@@ -39,7 +42,10 @@ class ClusterResolver(abc.ABC):
         """The target for `tf.Session`; empty when there is no cluster."""
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """How many devices of each kind this task has."""
         from tensorfleet.runtime.devices import local_device_names
@@ -47,7 +53,7 @@ class ClusterResolver(abc.ABC):
         return dict(Counter(name.rsplit(":", 2)[-2] for name in local_device_names(config_proto)))
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str | None:
         """What the cluster runs in; empty when nobody said."""
         return ""
 
@@ -124,7 +130,10 @@ class SimpleClusterResolver(ClusterResolver):
         self._rpc_layer = value
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """As given, or as this task has."""
         if self._num_accelerators is not None:
@@ -191,8 +200,9 @@ class TFConfigClusterResolver(ClusterResolver):
 
         A `session_master` in `TF_CONFIG` is the address, whatever else is asked for.
         """
-        if (given := tf_config.read().fields.get("session_master")) is not None:
-            return given
+        session_master: str | None = tf_config.read().fields.get("session_master")
+        if session_master is not None:
+            return session_master
         cluster = self.cluster_spec()
         if sum(cluster.num_tasks(job) for job in cluster.jobs) <= 1:
             return ""
@@ -211,7 +221,7 @@ class TFConfigClusterResolver(ClusterResolver):
 class UnionResolver(ClusterResolver):
     """Several clusters as one; what else is asked is answered by the first."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:
         if not args:
             raise ValueError("At least one resolver is required.")
         if not all(isinstance(resolver, ClusterResolver) for resolver in args):
@@ -226,7 +236,7 @@ class UnionResolver(ClusterResolver):
 
     def cluster_spec(self) -> ClusterSpec:
         """The jobs of all; tasks of the same job one after the other, unless they are numbered."""
-        merged: dict[str, Any] = {}
+        merged: dict[str, Tasks] = {}
         for resolver in self._resolvers:
             for job, tasks in resolver.cluster_spec().as_dict().items():
                 merged[job] = _joined(job, merged[job], tasks) if job in merged else tasks
@@ -242,18 +252,21 @@ class UnionResolver(ClusterResolver):
         return self._resolvers[0].master(rpc_layer=rpc_layer)
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str | None:
         """What the first cluster runs in."""
         return self._resolvers[0].environment
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """As the first resolver says."""
         return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
 
 
-def _joined(job: str, first: Any, second: Any) -> Any:
+def _joined(job: str, first: Tasks, second: Tasks) -> Tasks:
     if isinstance(first, list) and isinstance(second, list):
         return first + [address for address in second if address not in first]
     one, two = (dict(enumerate(t)) if isinstance(t, list) else dict(t) for t in (first, second))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.membership import address_rewriting as moving
 from tensorfleet.cluster.membership.spec import ClusterSpec
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto, ServerDef
 
-def server_def_of(given: Any, job: str | None, index: int | None, protocol: str | None, config: Any) -> Any:
+
+def server_def_of(
+    given: Any,
+    job: str | None,
+    index: int | None,
+    protocol: str | None,
+    config: ConfigProto | None,
+) -> ServerDef:
     """The `ServerDef` of a task. Ends a process that was started as a task which the script's cluster does not have."""
     from tensorfleet.base.protos import ServerDef
 

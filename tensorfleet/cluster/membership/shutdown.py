@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, settings
 from tensorfleet.base.platform.exit_threads import started
@@ -13,6 +13,9 @@ from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.messages import Bye, Describe
 from tensorfleet.cluster.transport.connection import canonical
 from tensorfleet.cluster.transport.peers import Peer
+
+if TYPE_CHECKING:
+    from tensorfleet.cluster.server import Server
 
 _SECONDS = 1.0  # to say goodbye to a task that may be gone itself
 _SECONDS_IN_TURN = 10.0  # to say it to all, where they cannot be told at the same time
@@ -30,7 +33,7 @@ def script_ends_here() -> bool:
 class Farewells:
     """What one server has heard of the others' ends."""
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
         self._gone: set[str] = set()  # their addresses: a chief may also be a worker
         self._ending = False  # somebody has finished its work: perhaps everybody has

@@ -6,11 +6,14 @@ import itertools
 import os
 import re
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base.naming import publish
 from tensorfleet.cluster.membership.resolvers import ClusterResolver, _names, format_master_url
 from tensorfleet.cluster.membership.spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 _ASK_SECONDS = 60
 
@@ -97,7 +100,10 @@ class SlurmClusterResolver(ClusterResolver):
         return format_master_url(self.cluster_spec().task_address(job, index), rpc_layer or self.rpc_layer)
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """The GPUs of each node."""
         return {"GPU": self._gpus_per_node}

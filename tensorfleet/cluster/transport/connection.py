@@ -9,7 +9,8 @@ import socket
 import struct
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.messages import Hello, Welcome
@@ -20,6 +21,8 @@ from tensorfleet.kernels.interruptible_calls import Background
 if TYPE_CHECKING:
     import ssl
 
+#: An entry of `socket.getaddrinfo`: family, kind, protocol, canonical name, address.
+AddressInfo: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 HANDSHAKE_SECONDS = 10.0
 SILENT = "it accepted the connection and said nothing"
 LOOPBACK = {"localhost", "127.0.0.1", "::1", "[::1]"}
@@ -202,7 +205,7 @@ _lookups: dict[tuple[str, int], Background] = {}  # under way
 os.register_at_fork(after_in_child=_lookups.clear)
 
 
-def addresses(host: str, port: int, seconds: float) -> list:
+def addresses(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
     """The addresses of a host, as `getaddrinfo` gives them. Whom that asks may never answer: it is waited for so long."""
     if is_loopback(host):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -215,7 +218,8 @@ def addresses(host: str, port: int, seconds: float) -> list:
     if not lookup.done.wait(seconds):
         raise TimeoutError(f"looking up the name {host} took longer than {seconds:.1f} s")
     _lookups.pop((host, port), None)
-    return lookup.outcome()
+    infos: list[AddressInfo] = lookup.outcome()
+    return infos
 
 
 def _is_ours(sock: socket.socket) -> bool:

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.platform.exit_threads import started
@@ -21,6 +21,9 @@ from tensorfleet.cluster.messages import Hello, Welcome
 from tensorfleet.cluster.transport import connection, wire
 from tensorfleet.cluster.transport import handshake as greeting
 from tensorfleet.cluster.transport.handshake import OPENING, PROOF, Refused
+
+if TYPE_CHECKING:
+    import ssl
 
 _PLACES = 256  # connections that have not proved the token yet
 _AT_ONCE = 64  # connections accepted before others get their turn
@@ -33,7 +36,7 @@ class _Visitor:
     """A connection that has not proved the token yet."""
 
     def __init__(self, sock: socket.socket, secure: bool, host: str, name: str) -> None:
-        self.sock: Any = sock
+        self.sock: socket.socket = sock
         self.host, self.name = host, name
         self.limit = time.monotonic() + connection.HANDSHAKE_SECONDS
         self.greeting = secure  # TLS comes first
@@ -71,6 +74,7 @@ class _Visitor:
             raise greeting.refuse_plain(heard)
         self.heard += heard[:1]  # has begun
         try:
+            assert isinstance(self.sock, ssl.SSLSocket)
             self.sock.do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise
@@ -106,7 +110,7 @@ class Listener:
         welcome: Callable[[], Welcome],
         let_in: Callable[[wire.Channel, Hello], None],
         largest: int,
-        context: Any = None,
+        context: ssl.SSLContext | None = None,
         task: str = "This server",
     ) -> None:
         """With `context`, those who come over TCP must speak TLS. `task` is who refuses, in the log."""
@@ -184,16 +188,16 @@ class Listener:
 
     def _receive(self, sock: socket.socket, at: Any) -> None:
         is_local = sock.family == socket.AF_UNIX
-        secure = self._context is not None and not is_local
+        context = None if is_local else self._context
         try:
             host, name = connection.other_end(sock, at)
             connection.tuned(sock)
-            if secure:
-                sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            if context is not None:
+                sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError:
             sock.close()
             return
-        self._waiting[sock] = _Visitor(sock, secure, host, name)
+        self._waiting[sock] = _Visitor(sock, context is not None, host, name)
         self._selector.register(sock, selectors.EVENT_READ)
 
     def _listen(self, sock: socket.socket) -> None:

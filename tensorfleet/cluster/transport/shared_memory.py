@@ -21,12 +21,15 @@ import socket
 import struct
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.runtime.shared_memory import mapping, shared_variables
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array, Dims
 
 LEAST = 1 << 15  # smaller bodies go through the socket
 PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
@@ -41,7 +44,7 @@ _HEAD = 64
 _TAKEN = 1
 
 
-def is_possible(sock: Any) -> bool:
+def is_possible(sock: socket.socket) -> bool:
     """Whether the other end of a socket is in the same machine and can be given memory."""
     return sys.platform == "linux" and getattr(sock, "family", None) == socket.AF_UNIX
 
@@ -53,7 +56,10 @@ class Segment:
         self.memory = memory
         self.size = len(memory)
         self.used = used
-        self._laid_out: tuple[list, list] = [], []  # kinds of arrays, and where they were put
+        self._laid_out: tuple[list[tuple[np.dtype[Any], Dims]], list[Array]] = (
+            [],
+            [],
+        )  # kinds of arrays, and where they were put
 
     def fill(self, arrays: list[np.ndarray], starts: list[int]) -> None:
         """Copies a body into it."""
@@ -69,7 +75,8 @@ class Segment:
 
     @property
     def is_free(self) -> bool:
-        return self.memory[0] != _TAKEN
+        is_free: bool = self.memory[0] != _TAKEN
+        return is_free
 
 
 class _Segments:
@@ -77,7 +84,9 @@ class _Segments:
 
     def __init__(self) -> None:
         self.segments: dict[int, Segment] = {}
-        self.lent: dict[int, list] = {}  # by number: when it was used last, and (for a borrower) the memory
+        self.lent: dict[
+            int, list[Any]
+        ] = {}  # by number: when it was used last, and (for a borrower) the memory
         self.frames = 0
 
     def count(self) -> None:
@@ -173,7 +182,7 @@ class Inbox(_Segments):
         self._leases: dict[int, Any] = {}
         self._numbers = itertools.count()
 
-    def keep(self, told: list) -> None:
+    def keep(self, told: list[tuple[int, int, bytes]]) -> None:
         """Takes the descriptors that came along with some bytes."""
         for level, kind, data in told:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -235,7 +244,7 @@ class Inbox(_Segments):
         body.flags.writeable = False
         leases, key = self._leases, next(self._numbers)
 
-        def give_back(_: Any) -> None:
+        def give_back(_: object) -> None:
             memory[byte] = 0
             del leases[key]
 

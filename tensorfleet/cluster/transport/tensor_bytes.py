@@ -5,12 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Dims
+
+#: A tensor in a body: its element type (None for strings), shape, start and bytes.
+TensorLayout: TypeAlias = tuple[np.dtype[Any] | None, Dims, int, int]
 ALIGNMENT = 64
 _DIMENSIONS = 254
 _REMEMBERED_BLOB = 1 << 14
@@ -27,8 +32,8 @@ def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-_described: dict[tuple, tuple[bytes, list[int], int]] = {}
-_layouts: dict[bytes, tuple[list, int]] = {}
+_described: dict[tuple[tuple[np.dtype[Any], Dims], ...], tuple[bytes, list[int], int]] = {}
+_layouts: dict[bytes, tuple[list[TensorLayout], int]] = {}
 
 
 def describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.ndarray]]:
@@ -60,14 +65,14 @@ def _strings(array: np.ndarray) -> np.ndarray:
     return np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
 
 
-def layout_of(blob: bytes, count: int) -> tuple[list, int]:
+def layout_of(blob: bytes, count: int) -> tuple[list[TensorLayout], int]:
     """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
     found = _layouts.get(blob)
     if found is not None:
         if len(found[0]) != count:
             raise malformed(f"descriptions of {len(found[0])} tensors where there are {count}")
         return found
-    tensors: list = []
+    tensors: list[TensorLayout] = []
     position = start = 0
     try:
         for _ in range(count):
@@ -90,7 +95,7 @@ def layout_of(blob: bytes, count: int) -> tuple[list, int]:
     return tensors, start
 
 
-def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
+def _checked(code: int, shape: Dims, size: int) -> tuple[np.dtype[Any] | None, Dims]:
     try:
         dtype = dtypes.as_dtype(code)
     except TypeError:
@@ -107,7 +112,7 @@ def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
     return dtype.np_dtype, shape
 
 
-def read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
+def read_strings(data: np.ndarray, shape: Dims) -> np.ndarray:
     count = math.prod(shape)
     ends = data[: count * 8].view("<u8") if count else np.zeros(0, "<u8")
     raw = data[count * 8 :].tobytes()
@@ -121,7 +126,7 @@ def read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
     return found.reshape(shape)
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: object) -> np.ndarray:
     """A step's value as an array to send. Objects that live in one process cannot be sent."""
     array = value if type(value) is np.ndarray else np.asarray(value)
     if array.dtype.kind in _NUMBERS:
@@ -138,7 +143,7 @@ def as_array(value: Any) -> np.ndarray:
     return array
 
 
-def pieces_of(arrays: list[np.ndarray]) -> list:
+def pieces_of(arrays: list[np.ndarray]) -> list[Any]:
     """What to send of some arrays, each padded: large ones from where they are, small ones together."""
     pieces: list[Any] = []
     small = bytearray()

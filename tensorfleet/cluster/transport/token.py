@@ -34,7 +34,7 @@ secured = Settings()
 
 @export("fleet.secure")
 def secure(
-    token: str | bytes | None = None, tls: str | os.PathLike | None = None, mutual: bool | None = None
+    token: str | bytes | None = None, tls: str | os.PathLike[str] | None = None, mutual: bool | None = None
 ) -> None:
     """Sets how servers and sessions made from now on in this process protect their connections.
 

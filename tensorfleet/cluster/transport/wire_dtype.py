@@ -13,12 +13,16 @@ import atexit
 import threading
 import time
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors, logging, settings
 from tensorfleet.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.base.types import Array
 
 _FULL = np.dtype(np.float32)
 _CHOICES = {"bfloat16": dtypes.bfloat16.np_dtype, "float16": dtypes.float16.np_dtype}
@@ -26,7 +30,7 @@ _LARGEST = {kind: float(dtypes.as_dtype(kind).max) for kind in _CHOICES}
 _TOTALS_EVERY = 60.0  # seconds
 
 
-def wire_type(config: Any) -> str:
+def wire_type(config: ConfigProto) -> str:
     """The element type that a session sends 32-bit floats in, or an empty string for their own."""
     if config.graph_options.enable_bfloat16_sendrecv:
         return "bfloat16"
@@ -43,7 +47,7 @@ def is_full(tensor: Tensor) -> bool:
     return tensor.dtype.base_dtype == dtypes.float32
 
 
-def thin(value: Any, kind: str, edge: str) -> np.ndarray:
+def thin(value: Array, kind: str, edge: str) -> np.ndarray:
     """A value as it is sent. `edge` names it in the warning about values that do not fit."""
     exact = np.asarray(value)
     with np.errstate(over="ignore"):  # the values that overflow are replaced below
@@ -58,7 +62,7 @@ def thin(value: Any, kind: str, edge: str) -> np.ndarray:
     return sent
 
 
-def full(value: Any) -> Any:
+def full(value: Array) -> Array:
     """A 32-bit value as it is used, however it came."""
     return value if value.dtype == _FULL else value.astype(_FULL)
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.cluster.messages import NOTHING, OK
 from tensorfleet.cluster.transport import wire
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.state.queues import Queue, Take
 
 # Bytes that a connection with room takes at once: nobody waits for somebody else's client to read.
 _MOST = 1 << 12
@@ -22,9 +26,9 @@ class Asker:
 
     def __init__(self, channel: wire.Channel) -> None:
         self._channel = channel
-        self.taken: list[tuple[Any, Any]] = []
+        self.taken: list[tuple[Queue, Take]] = []
         #: the operation with which the stage ends, if it takes an element from a queue, and which components are the answer
-        self.wants: tuple[Any, Sequence[int]] = None, ()
+        self.wants: tuple[Operation | None, Sequence[int]] = None, ()
         self._turn = threading.Lock()
         self._is_over = False
         self._answered = False
@@ -41,7 +45,7 @@ class Asker:
             queue, attempt = self.taken.pop()
             queue.take_back(attempt)
 
-    def answer_with(self, queue: Any, attempt: Any) -> None:
+    def answer_with(self, queue: Queue, attempt: Take) -> None:
         """Answers with an element that was taken, unless the thread that waited for it has noticed already."""
         components = queue.single(attempt.taken)
         values = [components[i] for i in self.wants[1]]
@@ -62,7 +66,7 @@ class Asker:
             self._is_over = True
             return self._answered
 
-    def is_answered_by(self, op: Any) -> bool:
+    def is_answered_by(self, op: Operation) -> bool:
         """Whether what this operation took was sent as the answer."""
         return op is self.wants[0] and self.is_answered()
 

@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
@@ -30,6 +30,14 @@ from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
 from tensorfleet.runtime.shared_memory.server_reads import VariableBoard, board_of
 from tensorfleet.state.accumulators import most
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto, GraphDef
+    from tensorfleet.graph.operation import Operation, Tensor
+    from tensorfleet.runtime.resources import VariableStore
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.trace import Collector
+    from tensorfleet.runtime.values import Values
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
 _REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
@@ -51,7 +59,7 @@ class _Step:
 class _Session:
     """What one client's session has registered here."""
 
-    def __init__(self, worker: Worker, client: str, config: Any, task: str, owner: str) -> None:
+    def __init__(self, worker: Worker, client: str, config: ConfigProto, task: str, owner: str) -> None:
         self.client, self.owner = client, owner
         self.graph = Graph()
         resources = ResourceManager() if is_isolated(config) else worker.resources
@@ -67,7 +75,7 @@ class _Session:
         self._closed: errors.OpError | None = None
         self._boards: set[VariableBoard] = set()
 
-    def extend(self, graph_def: Any) -> None:
+    def extend(self, graph_def: GraphDef) -> None:
         """Adds the nodes that are new."""
         have = self.graph._by_name
         fresh, mapping = graph_def, {}
@@ -77,7 +85,7 @@ class _Session:
             mapping = self._known_inputs(fresh)
         extend_graph(self.graph, fresh, mapping)
 
-    def _known_inputs(self, fresh: Any) -> dict[str, Any]:
+    def _known_inputs(self, fresh: GraphDef) -> dict[str, Any]:
         """What new nodes take from those that are here already."""
         names = {n.name for n in fresh.node}
         mapping: dict[str, Any] = {}
@@ -93,7 +101,7 @@ class _Session:
                     mapping[text if ":" in text else f"{text}:0"] = _output(op, index)
         return mapping
 
-    def shown(self, stores: list) -> VariableBoard | None:
+    def shown(self, stores: list[VariableStore]) -> VariableBoard | None:
         """The board with some variables; it is taken down with the session, whose client must not read on."""
         found = board_of(stores)
         if found is not None:
@@ -170,7 +178,7 @@ class _Session:
         self.engine.close(reason, finished)
 
 
-def _output(op: Any, index: str) -> Any:
+def _output(op: Operation, index: str) -> Tensor:
     try:
         return op._outputs[int(index or 0)]
     except (ValueError, IndexError):
@@ -186,7 +194,7 @@ def _end(step: _Step, reason: errors.OpError) -> None:
         ctx.cancel(reason)
 
 
-def _with_devices(config: Any, own: Any) -> Any:
+def _with_devices(config: ConfigProto, own: ConfigProto | None) -> ConfigProto:
     """A session's configuration with the devices that this task was started with."""
     from tensorfleet.base.protos import ConfigProto
 
@@ -202,7 +210,7 @@ def _with_devices(config: Any, own: Any) -> Any:
 class Worker:
     """The state and the sessions of one task."""
 
-    def __init__(self, task: str, config: Any) -> None:
+    def __init__(self, task: str, config: ConfigProto) -> None:
         self.task, self.job = task, DeviceSpec.from_string(task).job
         self.config = config
         self.resources = ResourceManager()
@@ -256,10 +264,10 @@ class Worker:
         stage_id: int,
         total: int,
         timeout: int,
-        given: list,
-        collector: Any = None,
+        given: Values,
+        collector: Collector | None = None,
         asker: Asker | None = None,
-    ) -> list:
+    ) -> Values:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
@@ -285,7 +293,7 @@ class Worker:
             self._push(session, peer(route.task, route.address), message, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
 
-    def _thinned(self, stage: RegisteredStage, results: list) -> list:
+    def _thinned(self, stage: RegisteredStage, results: Values) -> Values:
         """Results as they are sent to other tasks."""
         names = stage.thin
         return [
@@ -300,7 +308,7 @@ class Worker:
         stores = stage.reads() if stage is not None else None
         return session.shown(stores) if stores else None
 
-    def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> list:
+    def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> Values:
         """Runs a stage again and again, for a while. Only one that waits: another would leave no time to others."""
         until = time.monotonic() + _REPEATING_SECONDS
         results = self.run(handle, number, stage_id, *args)
@@ -316,10 +324,10 @@ class Worker:
         stage: RegisteredStage,
         total: int,
         deadline: float | None,
-        given: list,
-        collector: Any,
+        given: Values,
+        collector: Collector | None,
         asker: Asker | None,
-    ) -> list:
+    ) -> Values:
         step = session.step(number)
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
@@ -332,7 +340,7 @@ class Worker:
         if asker is not None and collector is None and stage.answers is not None:
             asker.wants = stage.answers
 
-        def began(ctx: Any) -> None:
+        def began(ctx: ExecutionContext) -> None:
             ctx.asker = asker
             with step.arrived:
                 step.contexts.append(ctx)
@@ -362,7 +370,7 @@ class Worker:
         return results
 
     def _keep_fixed(
-        self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: list
+        self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: Values
     ) -> None:
         """Keeps what the iterations of a loop have in common when the first one brings it; adds it to those of the others."""
         names = [f"{stage_id}:{i}" for i in stage.fixed]
@@ -372,7 +380,7 @@ class Worker:
             for i, value in zip(stage.fixed, self._held(session, number, names), strict=True):
                 given.insert(i, value)
 
-    def _held(self, session: _Session, number: int, names: list[str]) -> list:
+    def _held(self, session: _Session, number: int, names: list[str]) -> Values:
         """Handles that an earlier stage made for the loops of a step, and values that came with an earlier iteration."""
         with session.lock:
             kept = session.handles.get(number & WHOLE_STEP, {})
@@ -381,7 +389,7 @@ class Worker:
                 raise errors.InvalidArgumentError(None, None, f"{self.task} does not have {missing[0]} here.")
             return [kept[n] for n in names]
 
-    def _await(self, step: _Step, names: list[str], deadline: float | None) -> list:
+    def _await(self, step: _Step, names: list[str], deadline: float | None) -> Values:
         """Values that other tasks push."""
         with step.arrived:
             while not all(n in step.values for n in names):
@@ -396,14 +404,16 @@ class Worker:
                 step.arrived.wait(left)
             return [step.values[n] for n in names]
 
-    def _push(self, session: _Session, to: Peer, message: Push, values: list, deadline: float | None) -> None:
+    def _push(
+        self, session: _Session, to: Peer, message: Push, values: Values, deadline: float | None
+    ) -> None:
         """Sends values to another task, for as long as the step may take and the other is alive."""
         channel = to.acquire(deadline, sound=True)
         left = None if deadline is None else max(deadline - time.monotonic(), 0.05)
         with session.pushing(message.step, channel):
             to.exchange(channel, left, message, values)
 
-    def arrived(self, message: Push, tensors: list) -> None:
+    def arrived(self, message: Push, tensors: Values) -> None:
         """Takes in values that another task pushed."""
         session = self.session(message.session)
         if message.step in session.cancelled:
