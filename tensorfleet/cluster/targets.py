@@ -14,6 +14,7 @@ from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.master.master import ClusterEngine, task_parts
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership.address_rewriting import moved
+from tensorfleet.cluster.membership.shutdown import end_script
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import Ping, Reset, Stop, Welcome
 from tensorfleet.cluster.server import has_ended, server_at
@@ -47,7 +48,7 @@ def engine_for(target: str, graph: Graph, config: ConfigProto | None) -> Engine[
     if has_ended(target):
         # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.
         logging.info("The server of this process has ended with its cluster; so does the program.")
-        raise SystemExit(0)
+        end_script(0)
     welcome = _contact(target, config)
     cluster, task = _cluster(config, _spec(welcome), (welcome.job, welcome.index), target)
     return _remembered(
@@ -58,7 +59,7 @@ def engine_for(target: str, graph: Graph, config: ConfigProto | None) -> Engine[
 def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     _engines.setdefault(target, weakref.WeakSet()).add(engine)
     atexit.unregister(_finish_sessions)
-    atexit.register(_finish_sessions)  # before whatever is registered now: its servers stop with the process
+    atexit.register(_finish_sessions)  # runs before what is registered now, which stops servers
     return engine
 
 

@@ -174,7 +174,7 @@ def test_a_variable_that_is_being_written_is_not_moved():
 
 def test_both_ends_forget_memory_that_is_not_lent_for_long(ends, store):
     passed(ends, store.hand_out())
-    for i in range(shared._FORGET + 1):
+    for i in range(shared._FORGET_AFTER_FRAMES + 1):
         passed(ends, np.full(SIZE, i))
     assert not ends[0]._outbox.lent and not ends[1]._inbox.lent
     assert (passed(ends, store.hand_out())[0] == 1).all()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet.cluster.master.step_driver import ClusterProgram, Run, Work
     from tensorfleet.runtime.values import Values
 
-_SMALL = 1 << 12  # bytes that are sent along with a message in no time
+_MIN_KEPT_BYTES = 1 << 12  # smaller values cost nothing in a message
 
 
 class DividedLoop:
@@ -69,7 +69,7 @@ def handles_inside(loop: Loop, outside: dict[Tensor, Tensor]) -> dict[Tensor, Te
 def worth_keeping(tensor: Tensor) -> bool:
     """Whether a task had better keep a value for all iterations of a loop than hear of it in each."""
     elements = tensor.shape.num_elements()
-    return elements is None or elements * tensor.dtype.size >= _SMALL
+    return elements is None or elements * tensor.dtype.size >= _MIN_KEPT_BYTES
 
 
 def carries_handle(loop: Loop) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""What a master reads of other tasks of the machine without asking them, from their boards (runtime/shared_memory/server_reads.py)."""
+"""Reads of variables of other tasks on this machine, without a message: from boards (runtime/shared_memory/server_reads.py)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from tensorfleet.runtime.shared_memory.server_reads import BoardReader, head_of
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
 
-_OFTEN = 4  # times that a stage is asked for before it is worth a board
-_LATER = 1000  # times that it is asked for before a task that had none is asked for a board again
+_MIN_REQUESTS = (
+    4  # for a stage, before it is worth a board: a board costs two open files and a copy per update
+)
+_REQUESTS_BEFORE_RETRY = (
+    1000  # times that it is asked for before a task that had none is asked for a board again
+)
 _READS = {"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "Identity", "NoOp"}
 
 
@@ -41,7 +45,7 @@ class Posted:
         reader, at = self._reader, self._at
         if reader is None:
             self._asked += 1
-            if self._asked < _OFTEN:
+            if self._asked < _MIN_REQUESTS:
                 return None
             reader = self._find(session, deadline)
         if reader is None or not at.is_open():  # it is gone, or others use all connections to it
@@ -52,11 +56,13 @@ class Posted:
         return found
 
     def _find(self, session: str, deadline: float | None) -> BoardReader | None:
-        with contextlib.suppress(errors.OpError):  # whatever it is, the task will say it again
+        with contextlib.suppress(
+            errors.OpError
+        ):  # the request for the stage, which comes next, raises it again
             self._incarnation = self._at.incarnation
             self._reader = self._at.call_for(Board(session, self._number), _reader, deadline)
         if self._reader is None:
-            self._asked = -_LATER
+            self._asked = -_REQUESTS_BEFORE_RETRY
         return self._reader
 
 

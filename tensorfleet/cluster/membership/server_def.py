@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
-from tensorfleet.cluster.membership import address_rewriting as moving
+from tensorfleet.cluster.membership import address_rewriting
 from tensorfleet.cluster.membership.spec import ClusterSpec
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def server_def_of(
     if not made.job_name or made.task_index < 0:
         raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
     cluster = ClusterSpec(made.cluster)
-    moving.end_if_needless(cluster, made.job_name, made.task_index)
+    address_rewriting.end_if_needless(cluster, made.job_name, made.task_index)
     there = f": the cluster is {cluster.as_dict()}."
     if made.job_name not in cluster.jobs:
         raise errors.InternalError(None, None, f'Job "{made.job_name}" was not defined in cluster{there}')

@@ -5,21 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
-
-if TYPE_CHECKING:
-    from tensorfleet.base.types import Dims
+from tensorfleet.base.types import Dims
 
 #: A tensor in a body: its element type (None for strings), shape, start and bytes.
 TensorLayout: TypeAlias = tuple[np.dtype[Any] | None, Dims, int, int]
 ALIGNMENT = 64
-_DIMENSIONS = 254
-_REMEMBERED_BLOB = 1 << 14
-_SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
+_MAX_DIMENSIONS = 254  # as TensorFlow has
+_MAX_CACHED_LAYOUTS = 4096
+_MAX_CACHED_BLOB_BYTES = 1 << 14
+_MAX_JOINED_BYTES = 1 << 14  # of a tensor: smaller ones are copied into one buffer, for fewer pieces to send
 _NUMBERS = frozenset("fiubc")
 
 
@@ -32,6 +31,7 @@ def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+# A step sends the same kinds of tensors again and again: their descriptions are made and read once.
 _described: dict[tuple[tuple[np.dtype[Any], Dims], ...], tuple[bytes, list[int], int]] = {}
 _layouts: dict[bytes, tuple[list[TensorLayout], int]] = {}
 
@@ -47,7 +47,7 @@ def describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.n
         found = blob, ends[:-1], ends[-1]
         if any(a is not data for a, data in zip(arrays, sent, strict=True)):
             return *found, sent  # how long strings are is not known from their shapes
-        if len(_described) > 4096:
+        if len(_described) > _MAX_CACHED_LAYOUTS:
             _described.clear()
         _described[key] = found
     return *found, arrays
@@ -78,7 +78,7 @@ def layout_of(blob: bytes, count: int) -> tuple[list[TensorLayout], int]:
         for _ in range(count):
             code, rank, size = struct.unpack_from("<BBQ", blob, position)
             position += 10
-            if rank > _DIMENSIONS:
+            if rank > _MAX_DIMENSIONS:
                 raise malformed(f"a tensor of {rank} dimensions")
             shape = struct.unpack_from(f"<{rank}q", blob, position)
             position += 8 * rank
@@ -88,8 +88,8 @@ def layout_of(blob: bytes, count: int) -> tuple[list[TensorLayout], int]:
         raise malformed("a tensor's description is cut off") from None
     if position != len(blob):
         raise malformed("bytes are left after the tensors' descriptions")
-    if len(blob) <= _REMEMBERED_BLOB:
-        if len(_layouts) > 4096:
+    if len(blob) <= _MAX_CACHED_BLOB_BYTES:
+        if len(_layouts) > _MAX_CACHED_LAYOUTS:
             _layouts.clear()
         _layouts[blob] = tensors, start
     return tensors, start
@@ -150,7 +150,7 @@ def pieces_of(arrays: list[np.ndarray]) -> list[Any]:
     for array in arrays:
         size = array.nbytes
         gap = padded(size) - size
-        if size <= _SMALL:
+        if size <= _MAX_JOINED_BYTES:
             small += array.tobytes()
             small += bytes(gap)
             continue

@@ -1,8 +1,8 @@
 """A task's own work: it keeps the graphs that sessions registered and runs their stages on its devices.
 
 A session (of any client) sends each task only the operations that run there, once, and then starts stages by
-number. What a stage makes goes back in the reply, stays here for a later stage of the same step, or is pushed
-straight to the task that needs it.
+number. The results of a stage go back in the reply, stay here for a later stage of the same step, or are pushed straight
+to the task that needs them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorfleet.cluster.messages import WHOLE_STEP, Cancel, Push, Register
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.cluster.transport.wire_dtype import full, thin
-from tensorfleet.cluster.worker.pending_replies import Asker
+from tensorfleet.cluster.worker.pending_replies import PendingReply
 from tensorfleet.cluster.worker.stages import RegisteredStage
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.importing import extend_graph
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.values import Values
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
-_REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
+_MAX_REMEMBERED_STEPS = 4096  # cancelled ones: a message about one may still be on its way
 
 
-class _Step:
-    """A step under way here: values between its stages, and what runs for it."""
+class _StepState:
+    """A step under way here: the values between its stages, and their runs."""
 
     __slots__ = ("arrived", "contexts", "done", "reason", "values")
 
@@ -67,7 +67,7 @@ class _Session:
         self.engine = LocalEngine(self.graph, devices, resources, task, owner)
         self.stages: dict[int, RegisteredStage] = {}
         self.lock = threading.Lock()
-        self.steps: dict[int, _Step] = {}
+        self.steps: dict[int, _StepState] = {}
         #: what loops over several tasks use here, by the step they are in
         self.handles: dict[int, dict[str, Any]] = {}
         self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
@@ -102,7 +102,7 @@ class _Session:
         return mapping
 
     def shown(self, stores: list[VariableStore]) -> VariableBoard | None:
-        """The board with some variables; it is taken down with the session, whose client must not read on."""
+        """The board with some variables. It is taken down with the session: the client must not read on after that."""
         found = board_of(stores)
         if found is not None:
             with self.lock:
@@ -111,12 +111,12 @@ class _Session:
                 self._boards.add(found)
         return found
 
-    def step(self, number: int) -> _Step:
+    def step(self, number: int) -> _StepState:
         """The step of that number, begun by whichever message of it comes first."""
         with self.lock:
             found = self.steps.get(number)
             if found is None:
-                found = self.steps[number] = _Step()
+                found = self.steps[number] = _StepState()
                 found.reason = self.cancelled.get(number)
             return found
 
@@ -127,10 +127,10 @@ class _Session:
                 self.handles.setdefault(number, {}).update(handles)
 
     def cancel(self, number: int, reason: errors.OpError) -> None:
-        """Ends a step: what waits for it wakes up, what arrives for it is thrown away."""
+        """Ends a step: its waits wake up, and values that arrive for it are thrown away."""
         with self.lock:
             self.cancelled[number] = reason
-            if len(self.cancelled) > _REMEMBERED:
+            if len(self.cancelled) > _MAX_REMEMBERED_STEPS:
                 self.cancelled.popitem(last=False)
             step = self.steps.pop(number, None)
             self.handles.pop(number, None)
@@ -157,7 +157,7 @@ class _Session:
                 self._pushes.discard((number, channel))
 
     def need(self, number: int) -> None:
-        """Raises when a step was given up, or the session is closed."""
+        """Raises when a step was cancelled, or the session is closed."""
         reason = self._closed or self.cancelled.get(number)
         if reason is not None:
             raise reason
@@ -185,7 +185,7 @@ def _output(op: Operation, index: str) -> Tensor:
         raise errors.InvalidArgumentError(None, None, f"{op.name} has no output {index[:20]}.") from None
 
 
-def _end(step: _Step, reason: errors.OpError) -> None:
+def _end(step: _StepState, reason: errors.OpError) -> None:
     with step.arrived:
         step.reason = reason
         step.arrived.notify_all()
@@ -266,7 +266,7 @@ class Worker:
         timeout: int,
         given: Values,
         collector: Collector | None = None,
-        asker: Asker | None = None,
+        asker: PendingReply | None = None,
     ) -> Values:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
         session = self.session(handle)
@@ -280,7 +280,7 @@ class Worker:
         for i in stage.full:
             if i < len(given):
                 given[i] = full(given[i])
-        if session.cancelled:  # it may have been given up before it got here
+        if session.cancelled:  # the message may come after its step was cancelled
             session.need(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         if stage.alone and (total == 1 or stage.plain) and stage.program.inline:
@@ -302,14 +302,14 @@ class Worker:
         ]
 
     def board(self, handle: str, stage_id: int) -> VariableBoard | None:
-        """Where what a stage reads can be read without asking, if it does nothing else."""
+        """A board with the variables that a stage reads, if it does nothing else."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
         stores = stage.reads() if stage is not None else None
         return session.shown(stores) if stores else None
 
     def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> Values:
-        """Runs a stage again and again, for a while. Only one that waits: another would leave no time to others."""
+        """Runs a stage again and again for a while, if it waits in between: any other would leave no time to others."""
         until = time.monotonic() + _REPEATING_SECONDS
         results = self.run(handle, number, stage_id, *args)
         stage = self.session(handle).stages[stage_id]
@@ -326,7 +326,7 @@ class Worker:
         deadline: float | None,
         given: Values,
         collector: Collector | None,
-        asker: Asker | None,
+        asker: PendingReply | None,
     ) -> Values:
         step = session.step(number)
         feeds = list(given) + [step.values[n] for n in stage.kept]
@@ -372,7 +372,7 @@ class Worker:
     def _keep_fixed(
         self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: Values
     ) -> None:
-        """Keeps what the iterations of a loop have in common when the first one brings it; adds it to those of the others."""
+        """Keeps the values that all iterations of a loop share when the first brings them; adds them to the others."""
         names = [f"{stage_id}:{i}" for i in stage.fixed]
         if len(given) == stage.given:
             session.hold(number & WHOLE_STEP, {n: given[i] for n, i in zip(names, stage.fixed, strict=True)})
@@ -389,7 +389,7 @@ class Worker:
                 raise errors.InvalidArgumentError(None, None, f"{self.task} does not have {missing[0]} here.")
             return [kept[n] for n in names]
 
-    def _await(self, step: _Step, names: list[str], deadline: float | None) -> Values:
+    def _await(self, step: _StepState, names: list[str], deadline: float | None) -> Values:
         """Values that other tasks push."""
         with step.arrived:
             while not all(n in step.values for n in names):
