@@ -16,12 +16,9 @@ from tensorfleet.runtime.shared_memory.server_reads import BoardReader, head_of
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
 
-_MIN_REQUESTS = (
-    4  # for a stage, before it is worth a board: a board costs two open files and a copy per update
-)
-_REQUESTS_BEFORE_RETRY = (
-    1000  # times that it is asked for before a task that had none is asked for a board again
-)
+# A stage is worth a board when it is asked for so often: a board costs two open files, and a copy per update.
+_MIN_REQUESTS = 4
+_REQUESTS_BEFORE_RETRY = 1000  # for a stage whose task could give no board
 _READS = {"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "Identity", "NoOp"}
 
 

@@ -17,8 +17,8 @@ from tensorfleet.cluster.transport.peers import Peer
 if TYPE_CHECKING:
     from tensorfleet.cluster.server import Server
 
-_CALL_SECONDS = 1.0  # to announce goodbye to a task that may be gone itself
-_ALL_CALLS_SECONDS = 10.0  # to announce it to all, where they cannot be told at the same time
+_CALL_SECONDS = 1.0  # to tell a task, which may be gone itself
+_ALL_CALLS_SECONDS = 10.0  # to tell all, one by one, where no thread can be started any more
 _LOOK_SECONDS = 2.0
 
 
