@@ -69,6 +69,8 @@ def made() -> dict[str, str]:
         is_package = inner or is_open or (ROOT / "tensorfleet" / folder).is_dir()
         path = f"{folder}/__init__.pyi".lstrip("/") if is_package else f"{folder}.pyi"
         texts[path] = _stub(place, inner, own, is_open, homes)
+    # `import tensorfleet.compat.v1 as tf`, which is the same module.
+    texts["compat/v1.pyi"] = f"{_NOTE}from tensorfleet import *\n"
     return texts
 
 

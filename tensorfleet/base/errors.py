@@ -38,6 +38,9 @@ UNAUTHENTICATED = 16
 class OpError(Exception):
     """An error while running a graph; `op`, `node_def`, `message` and `error_code` tell what and where."""
 
+    #: the name of the operation, when the error came from another task: its session finds the operation itself
+    remote_op: str | None = None
+
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__()
         self._node_def = node_def

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from typing import Any, NamedTuple
@@ -15,6 +16,12 @@ _LOOK_EVERY = 0.2
 _UNKNOWN = "-"
 _next = 0.0
 _runs, _runs_before, _since = 0, 0, 0.0
+
+
+@functools.cache
+def _path() -> str:
+    """Where this task's status goes. The launcher sets it before the task starts, and every step asks for it."""
+    return settings.STATUS()
 
 
 class Told(NamedTuple):
@@ -31,7 +38,7 @@ _own = Told()
 def tell(event: Any) -> None:
     """Writes the step and the first scalar whose tag has "loss" in it, now and then."""
     global _next, _own
-    if not settings.STATUS() or time.monotonic() < _next:
+    if not _path() or time.monotonic() < _next:
         return
     for value in event.summary.value:
         if value.HasField("simple_value") and "loss" in value.tag.lower():
@@ -44,7 +51,7 @@ def tell(event: Any) -> None:
 def count_run() -> None:
     """Counts a step of this task's training, and writes how many it makes in a second, now and then."""
     global _runs, _runs_before, _since, _own
-    if not settings.STATUS():
+    if not _path():
         return
     _runs += 1
     now = time.monotonic()
@@ -57,7 +64,7 @@ def count_run() -> None:
 
 
 def _write() -> None:
-    path = settings.STATUS()
+    path = _path()
     fields = [_UNKNOWN if field is None else f"{field:.6g}" for field in _own[1:]]
     with contextlib.suppress(OSError):
         with open(f"{path}.new", "w") as file:

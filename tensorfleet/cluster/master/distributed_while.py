@@ -17,7 +17,8 @@ from tensorfleet.passes.control_flow import Loop, is_variable
 from tensorfleet.passes.plan import Guard
 
 if TYPE_CHECKING:
-    from tensorfleet.cluster.master.step_driver import ClusterProgram, Run, Work
+    from tensorfleet.cluster.master.cluster_program import ClusterProgram, StageProgram
+    from tensorfleet.cluster.master.step_driver import StepDriver
     from tensorfleet.runtime.values import Values
 
 _MIN_KEPT_BYTES = 1 << 12  # smaller values cost nothing in a message
@@ -37,14 +38,14 @@ class DividedLoop:
         self._guard = [(slots.setdefault(p, len(slots)), wanted) for p, wanted in guard]
         self._results = [(i, t.dtype.np_dtype) for i, t in loop.results]
 
-    def run(self, run: Run) -> Values:
+    def run(self, run: StepDriver) -> Values:
         """Runs the loop as a part of a step, and gives what comes out of it."""
         values = run.values
         if not all(np.size(values[s]) and bool(values[s]) == wanted for s, wanted in self._guard):
             return [np.zeros(0, kind) for _, kind in self._results]  # nobody looks at what was not computed
         fixed = [values[s] for s in self._fixed]
         variables = [values[s] for s in self._initial]
-        sent: set[Work] = set()
+        sent: set[StageProgram] = set()
         while True:
             holds, *lent = run.inner(self._cond, [*variables, *fixed], sent)
             if not holds:

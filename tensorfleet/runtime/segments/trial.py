@@ -75,6 +75,10 @@ class Trial:
         self.lost = False  # a program lost, and may have a second trial
         self.doubted = False  # numpy gets some more runs before it is decided
         self.held = False  # while the loop around it waits to be compiled as a whole
+        # Computed once: a segment that stays in numpy asks before every run.
+        self._seconds_by_steps = _COMPILE_AFTER_SECONDS_PER_STEP * sum(
+            step.op.spec.compiles_like for step in segment.steps
+        )
 
     def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
         """Notes what one run in numpy took."""
@@ -149,9 +153,7 @@ class Trial:
             return False
         if not self.pays():
             return False
-        by_steps = _COMPILE_AFTER_SECONDS_PER_STEP * sum(
-            step.op.spec.compiles_like for step in self.segment.steps
-        )
+        by_steps = self._seconds_by_steps
         return self.spent > (
             by_steps if self.fastest > _SLOW_RUN_SECONDS else max(_COMPILE_AFTER_SECONDS, by_steps)
         )
