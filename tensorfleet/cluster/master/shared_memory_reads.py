@@ -27,7 +27,7 @@ def is_plain(stage: Stage) -> bool:
     return bool(stage.outputs) and not stage.inputs and all(op.type in _READS for op in stage.ops)
 
 
-class Posted:
+class SharedMemoryRead:
     """A stage that only reads variables of another task: asked for at first, read from a board later."""
 
     def __init__(self, at: Peer, number: int) -> None:

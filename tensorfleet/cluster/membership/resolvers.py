@@ -27,9 +27,9 @@ def format_master_url(master: str, rpc_layer: str | None = None) -> str:
 class ClusterResolver(abc.ABC):
     """The base of all resolvers."""
 
-    task_type: Any = None
-    task_id: Any = None
-    rpc_layer: Any = None
+    task_type: str | None = None
+    task_id: int | None = None
+    rpc_layer: str | None = None
 
     @abc.abstractmethod
     def cluster_spec(self) -> ClusterSpec:
@@ -58,6 +58,20 @@ class ClusterResolver(abc.ABC):
         return ""
 
 
+class OwnTaskResolver(ClusterResolver):
+    """A resolver that knows which task this process is, by its own job and number."""
+
+    def master(
+        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
+    ) -> str:
+        """The address of a task, of this one by default; empty when it is not known which that is."""
+        job = self.task_type if task_type is None else task_type
+        index = self.task_id if task_id is None else task_id
+        if job is None or index is None:
+            return ""
+        return format_master_url(self.cluster_spec().task_address(job, index), rpc_layer or self.rpc_layer)
+
+
 @export(*_names("SimpleClusterResolver"))
 class SimpleClusterResolver(ClusterResolver):
     """A cluster that the program gives itself."""
@@ -78,11 +92,11 @@ class SimpleClusterResolver(ClusterResolver):
             raise TypeError("master must be a string.")
         self._cluster_spec = cluster_spec
         self._master = master
-        self._task_type = task_type
-        self._task_id = task_id
+        self.task_type = task_type
+        self.task_id = task_id
         self._environment = environment
         self._num_accelerators = num_accelerators
-        self._rpc_layer = rpc_layer
+        self.rpc_layer = rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
         """The cluster given."""
@@ -95,39 +109,12 @@ class SimpleClusterResolver(ClusterResolver):
         found = self._master
         if task_type is not None and task_id is not None:
             found = self._cluster_spec.task_address(task_type, task_id)
-        return format_master_url(found, rpc_layer or self._rpc_layer) if found else ""
-
-    @property
-    def task_type(self) -> str | None:
-        """The job of this task."""
-        return self._task_type
-
-    @task_type.setter
-    def task_type(self, value: str | None) -> None:
-        self._task_type = value
-
-    @property
-    def task_id(self) -> int | None:
-        """The number of this task."""
-        return self._task_id
-
-    @task_id.setter
-    def task_id(self, value: int | None) -> None:
-        self._task_id = value
+        return format_master_url(found, rpc_layer or self.rpc_layer) if found else ""
 
     @property
     def environment(self) -> str:
         """What the cluster runs in."""
         return self._environment
-
-    @property
-    def rpc_layer(self) -> str | None:
-        """The protocol."""
-        return self._rpc_layer
-
-    @rpc_layer.setter
-    def rpc_layer(self, value: str | None) -> None:
-        self._rpc_layer = value
 
     def num_accelerators(
         self,

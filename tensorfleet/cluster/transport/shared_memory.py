@@ -31,12 +31,12 @@ from tensorfleet.runtime.shared_memory import mapping, shared_variables
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array, Dims
 
-LEAST = 1 << 15  # bytes: smaller bodies are sent through the socket sooner than placed
+MIN_BYTES = 1 << 15  # bytes: smaller bodies are sent through the socket sooner than placed
 PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
 # Which tensor, the byte of the loan; of its block: whether the descriptor comes along, the number and size.
 LOAN = struct.Struct("<HHBQQ")
-MOST_LOANS = 32  # in a frame
-ROOM = socket.CMSG_SPACE((1 + MOST_LOANS) * struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
+MAX_LOANS = 32  # in a frame
+ROOM = socket.CMSG_SPACE((1 + MAX_LOANS) * struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
 _MAX_SEGMENTS = 4  # in each direction of a connection
 _MAX_BODY_BYTES = 512 << 20
 _FORGET_AFTER_FRAMES = 32  # that used other memory: both ends count the same frames
@@ -114,7 +114,7 @@ class Outbox(_Segments):
         descriptors: list[int] = []
         for i, value in enumerate(arrays):
             block = shared_variables.block_of(value) if value.nbytes >= shared_variables.MIN_BYTES else None
-            loan = block.lend(value) if block is not None and len(places) < MOST_LOANS else None
+            loan = block.lend(value) if block is not None and len(places) < MAX_LOANS else None
             if block is None or loan is None:
                 continue
             self._loans.append(loan)

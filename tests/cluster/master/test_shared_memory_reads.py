@@ -221,7 +221,7 @@ class Connections:
 
 def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the_task_that_put_it_up():
     at = Connections()
-    stage = posted.Posted(at, 1)
+    stage = posted.SharedMemoryRead(at, 1)
     found = [stage.read("s", None) for _ in range(posted._MIN_REQUESTS)]
     assert found == [None] * (posted._MIN_REQUESTS - 1) + [["values"]]
     at.is_free = False
