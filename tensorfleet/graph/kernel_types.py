@@ -56,9 +56,9 @@ class Step(Protocol):
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
 
     def hold(self, held: Event) -> None:
-        """Has `held.set()` called when the step ends, unless it is let go before."""
+        """Has `held.set()` called when the step ends, unless it is released before."""
 
-    def let_go(self, held: Event) -> None:
+    def release(self, held: Event) -> None:
         """Undoes `hold`."""
 
     def stoppable(self, call: Callable[[], T]) -> T:

@@ -127,7 +127,7 @@ def set_visible_devices(
     if cards:
         if gpus.is_started():
             raise RuntimeError("Visible devices cannot be modified after being initialized")
-        gpus.choose(gpus.Options(visible=cards))
+        gpus.choose(gpus.GpuSettings(visible=cards))
     _settings.visible = [*others, *wanted]
 
 
@@ -153,7 +153,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
         raise RuntimeError("Physical devices cannot be modified after being initialized")
     _settings.memory_growth[device] = enable
     if enable:
-        gpus.choose(gpus.Options(growth=True))  # JAX has one setting for all of them
+        gpus.choose(gpus.GpuSettings(growth=True))  # JAX has one setting for all of them
 
 
 @export("config.experimental.get_virtual_device_configuration")

@@ -21,12 +21,12 @@ from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.runtime.resources import RandomStreams
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 
-def lasting_step(step: Any) -> StepContext:
+def lasting_step(step: Any) -> ExecutionContext:
     """A step for threads that outlive those who take from them."""
-    made = StepContext(step.resources, RandomStreams(), None)
+    made = ExecutionContext(step.resources, RandomStreams(), None)
     made.private = step.private
     return made
 

@@ -27,7 +27,7 @@ from tensorfleet.passes.plan import ordered
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import shared_pool
 from tensorfleet.runtime.resources import RandomStreams
-from tensorfleet.runtime.scheduling.host_ops import HostContext
+from tensorfleet.runtime.scheduling.host_ops import StepHostContext
 from tensorfleet.runtime.scheduling.program import Program
 
 
@@ -61,9 +61,9 @@ class CallStep:
         """Held until the caller's step ends, unless it is let go before."""
         self._step.hold(held)
 
-    def let_go(self, held: Any) -> None:
+    def release(self, held: Any) -> None:
         """Lets go what the caller's step holds."""
-        self._step.let_go(held)
+        self._step.release(held)
 
     def cancel(self, reason: errors.OpError) -> None:
         """A failure inside is told to the caller by the exception alone."""
@@ -248,7 +248,7 @@ class _Together:
                 many.update(zip(op._outputs, results, strict=True))
                 continue
             if all(t in once for t in op._inputs):
-                first = HostContext(op, step) if op.spec.host else np
+                first = StepHostContext(op, step) if op.spec.host else np
                 once.update(zip(op._outputs, kernel.call(first, [once[t] for t in op._inputs]), strict=True))
                 continue
             if op.type in _ANY_LENGTHS:
@@ -291,7 +291,7 @@ def _aligned(op: Operation, many: dict, once: dict, n: int) -> list:
 
 
 def _one_by_one(op: Operation, kernel: Kernel, many: dict, once: dict, n: int, step: Any) -> list[Column]:
-    first = HostContext(op, step) if op.spec.host else np
+    first = StepHostContext(op, step) if op.spec.host else np
     results = []
     for i in range(n):
         arguments = [row(many[t], i) if t in many else once[t] for t in op._inputs]

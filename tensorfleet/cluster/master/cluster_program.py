@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tensorfleet.cluster.master.shared_memory_reads import Posted
+from tensorfleet.cluster.master.shared_memory_reads import SharedMemoryRead
 from tensorfleet.cluster.master.step_machine import StageRule, StepRules
 from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.graph.operation import Tensor
@@ -36,7 +36,7 @@ class StageProgram:
         #: whether it only follows others, with nothing to do then
         self.is_empty = False
         #: where it is read without asking the peer, if it only reads
-        self.posted: Posted | None = None
+        self.posted: SharedMemoryRead | None = None
 
     def rule(self) -> StageRule:
         """The stage as the machine sees it."""

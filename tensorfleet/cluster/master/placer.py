@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
@@ -16,6 +16,9 @@ from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan, maker_of, variable_of
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+
 
 def task_name(job: str, index: int) -> str:
     """The full name of a task."""
@@ -27,7 +30,7 @@ def renamed(device: str, task: str) -> str:
     return f"{task}/device:{device.rpartition('/device:')[2]}"
 
 
-def is_isolated(config: Any) -> bool:
+def is_isolated(config: ConfigProto) -> bool:
     """Whether a session has state of its own: it says so, or it brought its own cluster and does not ask to share."""
     brought = bool(config.cluster_def.job)
     shares = config.experimental.share_session_state_in_clusterspec_propagation

@@ -33,7 +33,7 @@ from tensorfleet.cluster.messages import FAILED, RUN
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, failure
 from tensorfleet.cluster.transport.wire_dtype import full, thin
-from tensorfleet.runtime.devices import let_go
+from tensorfleet.runtime.devices import collect_jax_garbage
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.master.master import ClusterEngine
@@ -291,7 +291,7 @@ class StepDriver:
         for slot in last:
             values[slot] = None
         if last:
-            let_go()
+            collect_jax_garbage()
         for slot, value in zip(work.outs, results, strict=True):
             values[slot] = value
         self._machine.done(i)

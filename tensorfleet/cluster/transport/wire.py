@@ -231,7 +231,7 @@ class Channel:
         descriptors += along
         blob, starts, total, arrays = describe(arrays)
         placed = None
-        if self._outbox is not None and total >= shared.LEAST:
+        if self._outbox is not None and total >= shared.MIN_BYTES:
             placed = self._outbox.put(arrays, starts, total)
         where = (_SHARED if placed else 0) | (_LENT if loans else 0)
         header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self._sent, len(fields), len(blob), total)
@@ -328,7 +328,7 @@ class Channel:
         if self._inbox is None:
             raise malformed("shared memory over a network")
         count, blob_size = _LOANS.unpack(self._take(_LOANS.size))
-        if count > shared.MOST_LOANS or blob_size > _MAX_TEXT_BYTES:
+        if count > shared.MAX_LOANS or blob_size > _MAX_TEXT_BYTES:
             raise malformed(f"it claims {count} lent tensors, described by {blob_size} bytes")
         layout, _ = layout_of(self._take(blob_size), count)
         found = []

@@ -56,7 +56,7 @@ class Held:
 
     def release(self) -> None:
         """Gives the lock back before the step ends."""
-        self._step.let_go(self)
+        self._step.release(self)
         self.set()
 
     __del__ = set
