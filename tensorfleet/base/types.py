@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,15 +28,24 @@ ShapeLike: TypeAlias = "TensorShape | Sequence[int | Dimension | None] | int | N
 Dims: TypeAlias = tuple[int, ...]
 
 
-class ArrayModule:
+class ArrayFunctions(Protocol):
+    """A namespace of functions on arrays, such as `numpy.linalg`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Array]: ...
+
+
+class ArrayModule(ArrayFunctions, Protocol):
     """The array namespace that a kernel is given as `xp`: `numpy`, or `jax.numpy` while a segment is traced."""
 
-    if TYPE_CHECKING:
-        linalg: ArrayModule
-        fft: ArrayModule
-        pi: float
-        inf: float
-        nan: float
-        newaxis: None
-
-        def __getattr__(self, name: str) -> Callable[..., Array]: ...
+    @property
+    def linalg(self) -> ArrayFunctions: ...
+    @property
+    def fft(self) -> ArrayFunctions: ...
+    @property
+    def pi(self) -> float: ...
+    @property
+    def inf(self) -> float: ...
+    @property
+    def nan(self) -> float: ...
+    @property
+    def newaxis(self) -> None: ...

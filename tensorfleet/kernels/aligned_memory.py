@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.openblas_library import libraries
 from tensorfleet.kernels.parallel_for import in_parts
 
@@ -27,7 +28,7 @@ _PIECES = 3  # one is being read, one is not given back yet (JAX does that at it
 _first_byte: Any = ctypes.c_char.from_buffer
 
 
-def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """A new array, of any contents; a large one starts where XLA wants it."""
     size = math.prod(shape) * dtype.itemsize
     if size < _WORTH or dtype.hasobject:
@@ -46,9 +47,9 @@ class Recycler:
     __slots__ = ("_pieces",)
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[np.ndarray, int]] = []  # and where in them an array starts
+        self._pieces: list[tuple[Array, int]] = []  # and where in them an array starts
 
-    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """A new array, as `empty` makes it. One thread at a time."""
         size = math.prod(shape) * dtype.itemsize
         if not _WORTH <= size <= _MOST_KEPT or dtype.hasobject:
@@ -64,23 +65,23 @@ class Recycler:
         return np.ndarray(shape, dtype, memory, start)
 
 
-def _references(piece: tuple[np.ndarray, int]) -> int:
+def _references(piece: tuple[Array, int]) -> int:
     return sys.getrefcount(piece[0])
 
 
 _UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
-def stored(xp: Any, x: Any) -> Any:
+def stored(xp: ArrayModule, x: Array) -> Array:
     """`x` as an array of its own once traced, where XLA would compute it again in each of many places that read it."""
     if xp is np:
         return x
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     return lax.optimization_barrier(x)
 
 
-def final(array: np.ndarray) -> np.ndarray:
+def final(array: Array) -> Array:
     """An array that its maker gives away and nobody will change: who assigns it to a variable need not copy it."""
     part: Any = array
     while type(part) is np.ndarray:
@@ -124,7 +125,7 @@ def aligned(value: Any) -> Any:
     return copy
 
 
-def copied(array: np.ndarray) -> np.ndarray:
+def copied(array: Array) -> Array:
     """A copy of an array, in C's order."""
     lengths = array.shape[:-1]
     if array.nbytes < _WORTH_BLOCKS or not lengths or array.dtype.hasobject:
@@ -139,7 +140,7 @@ def copied(array: np.ndarray) -> np.ndarray:
     return made
 
 
-def _copy(target: np.ndarray, source: np.ndarray) -> None:
+def _copy(target: Array, source: Array) -> None:
     """Copies an array.
 
     Where a dimension is moved behind the last, which lie side by side then, OpenBLAS transposes one matrix after another.
@@ -158,7 +159,7 @@ def _copy(target: np.ndarray, source: np.ndarray) -> None:
         target[..., start : start + block] = source[..., start : start + block]
 
 
-def _transpose(target: np.ndarray, source: np.ndarray) -> bool:
+def _transpose(target: Array, source: Array) -> bool:
     """Copies an array by transposing matrices; returns whether it did, since there may be none, or only small ones."""
     size = source.itemsize
     library = next((one for one in libraries("numpy.libs") if one.can_transpose(source.dtype)), None)
@@ -201,9 +202,9 @@ def _merged(shape: Sequence[int], *strides: Sequence[int]) -> list[list[int]]:
     return [lengths, *steps]
 
 
-def _address(array: np.ndarray) -> int:
+def _address(array: Array) -> int:
     """Where a contiguous array starts. What every array can tell takes five times as long to ask for."""
     try:
         return ctypes.addressof(_first_byte(array))
     except (TypeError, ValueError, BufferError):  # it may not be written to, or has a type of its own
-        return array.__array_interface__["data"][0]
+        return int(array.__array_interface__["data"][0])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 
 _FEW = 10  # successes to be expected from which Hormann's method is the faster
@@ -32,8 +33,8 @@ _TAILS = (
 
 
 def binomials(
-    stream: Any, shape: tuple[int, ...], counts: np.ndarray, probs: np.ndarray, dtype: Any
-) -> np.ndarray:
+    stream: Array, shape: tuple[int, ...], counts: Array, probs: Array, dtype: np.dtype[Any]
+) -> Array:
     """One number for each pair of a count and a probability, and as many as the shape has in front of those."""
     batch = np.broadcast_shapes(counts.shape, probs.shape)
     if shape[len(shape) - len(batch) :] != batch:
@@ -55,7 +56,7 @@ def binomials(
     return made.reshape(shape).astype(dtype)
 
 
-def _units(stream: Any, start: int) -> Iterator[float]:
+def _units(stream: Array, start: int) -> Iterator[float]:
     """Numbers between 0 and 1; of the two of a block the second comes first."""
     at = start
     while True:
