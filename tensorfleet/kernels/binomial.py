@@ -16,7 +16,9 @@ from tensorfleet.base import errors
 from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 
-_FEW = 10  # successes to be expected from which Hormann's method is the faster
+_MIN_HORMANN_SUCCESSES = (
+    10  # expected; with fewer, adding up geometric numbers is faster than Hormann's method
+)
 # Tails of Stirling's series, for small numbers.
 _TAILS = (
     0.0810614667953272,
@@ -75,7 +77,11 @@ def _drawn(units: Iterator[float], count: float, prob: float) -> float:
     if prob == 1:
         return count
     less = prob if prob <= 0.5 else 1 - prob
-    found = _by_tries(units, count, less) if count * less < _FEW else _by_rejection(units, count, less)
+    found = (
+        _by_tries(units, count, less)
+        if count * less < _MIN_HORMANN_SUCCESSES
+        else _by_rejection(units, count, less)
+    )
     return found if prob <= 0.5 else count - found
 
 

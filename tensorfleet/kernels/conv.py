@@ -38,24 +38,24 @@ from tensorfleet.kernels.windows import (
 )
 
 # How much is made at a time where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
-POINTS_BYTES = 12 << 20
-MANY_BYTES = 32 << 20
+MAX_POINTS_BYTES = 12 << 20
+MAX_TAPLESS_BYTES = 32 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
-LARGE_EXAMPLE_BYTES = 24 << 20
+MAX_PATCH_BYTES = 24 << 20
 # With no more columns than this, patches are made quickly.
-FEW_COLUMNS = 64
+MAX_QUICK_COLUMNS = 64
 # With fewer channels than this, XLA's convolution is faster than Winograd's method.
-XLA_CHANNELS = 32
+MIN_WINOGRAD_CHANNELS = 32
 # With fewer channels than this (colours), XLA's convolution is the faster gradient of the filter.
-FEW_CHANNELS = 8
+MIN_PATCH_CHANNELS = 8
 # With no more windows than this in an image, and more taps, it is gone through window by window.
-FEW_WINDOWS = 8
+MAX_LISTED_WINDOWS = 8
 # With no more multiplications than this, the time of a convolution is that of the calls.
 SMALL_CONVOLUTION = 1 << 16
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
-MANY_CHANNELS = 64
+MIN_XLA_GRADIENT_CHANNELS = 64
 # Taps of a filter that is small, for a convolution with strides.
-SMALL_FILTER = 9
+MAX_SMALL_FILTER_TAPS = 9
 
 
 def conv2d(xp: ArrayModule, x: Array, w: Array, **attrs: Unpack[ConvAttrs]) -> Array:
@@ -188,17 +188,17 @@ def _forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
         return _dot(xp, take(xp, x, win, (0,) * x.ndim), w)
     if _has_few_windows(win):
         return _dot(xp, _window_patches(xp, x, win), w)
-    narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
+    narrow = min(x.shape[-1], w.shape[-1]) < MIN_WINOGRAD_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, 1)
-        return map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MANY_BYTES)
+        return map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MAX_TAPLESS_BYTES)
     if xp is not np and conv_folded.suits(win, w.shape[-1]):
         return _folded(xp, x, w, win)
     if xp is not np and x.ndim == 5:
         return _by_planes(xp, x, w, win)
     if xp is not np:
         return _xla_forward(xp, x, w, win)
-    if example > LARGE_EXAMPLE_BYTES:
+    if example > MAX_PATCH_BYTES:
         padded = pad(xp, x, win)
         return total(_dot(xp, take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
     return map_examples(xp, lambda x: _dot(xp, _patches(xp, x, win), w), example, x)
@@ -211,10 +211,12 @@ def _folded(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     count = conv_folded.neighbours(win, w.shape[-1])
     image, filters = conv_folded.image(xp, x, win, count), conv_folded.filters(xp, w, win, count)
     narrow = conv_folded.window(win, count)
-    if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
+    if math.prod(filters.shape[:-1]) > MAX_QUICK_COLUMNS:
         return conv_folded.result(_xla_forward(xp, image, filters, narrow), win, count)
     bytes_ = _patch_bytes(narrow, image.dtype)
-    y = map_examples(xp, lambda x: _dot(xp, _patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
+    y = map_examples(
+        xp, lambda x: _dot(xp, _patches(xp, x, narrow), filters), bytes_, image, MAX_POINTS_BYTES
+    )
     return conv_folded.result(y, win, count)
 
 
@@ -257,8 +259,8 @@ def _input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
         if dy.ndim == 4:
             return conv_phases.input_gradient(xp, w, dy, win)
         return conv_phases.volume_gradient(xp, w, dy, win, lambda *planes: _input_gradient(xp, *planes))
-    dense = set(win.stride) == {1} and win.in_shape[-1] >= MANY_CHANNELS
-    if xp is not np and not _is_pointwise(win) and (dense or example > LARGE_EXAMPLE_BYTES):
+    dense = set(win.stride) == {1} and win.in_shape[-1] >= MIN_XLA_GRADIENT_CHANNELS
+    if xp is not np and not _is_pointwise(win) and (dense or example > MAX_PATCH_BYTES):
         return _xla_input_gradient(xp, w, dy, win)
     taps, w = list(win.taps()), w.reshape(-1, w.shape[-1])
     if _is_pointwise(win):
@@ -282,7 +284,7 @@ def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
         points = sum_examples(
-            xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, POINTS_BYTES
+            xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, MAX_POINTS_BYTES
         )
         return winograd.filter_gradient(xp, points, win)
     if xp is not np and x.shape[-1] == 1 and conv_folded.suits(win, dy.shape[-1]):
@@ -290,11 +292,11 @@ def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array
         image, gradient = conv_folded.image(xp, x, win, count), conv_folded.gradient(xp, dy, win, count)
         folded = _filter_gradient(xp, image, gradient, conv_folded.window(win, count))
         return conv_folded.filter_gradient(folded, win, count).reshape(-1, dy.shape[-1])
-    if xp is not np and x.ndim == 4 and x.shape[-1] < FEW_CHANNELS:
+    if xp is not np and x.ndim == 4 and x.shape[-1] < MIN_PATCH_CHANNELS:
         return _xla_filter_gradient(xp, x, dy, win).reshape(-1, dy.shape[-1])
     if xp is not np and x.ndim == 5 and x.shape[0]:
         return _filter_gradient_by_planes(xp, x, dy, win)
-    if example > LARGE_EXAMPLE_BYTES:
+    if example > MAX_PATCH_BYTES:
         padded = pad(xp, x, win)
         return xp.concatenate([_dot_rows(xp, take(xp, padded, win, tap), dy) for tap in win.taps()])
     return sum_examples(xp, lambda x, dy: _dot_rows(xp, _patches(xp, x, win), dy), example, x, dy)
@@ -347,7 +349,7 @@ def _is_pointwise(win: Window) -> bool:
 def _has_few_windows(win: Window) -> bool:
     """Whether an image has so few windows that it is gone through by them: the filter is about as large as it."""
     return win.in_shape[0] > 0 and 0 < math.prod(win.out_shape[1:-1]) <= min(
-        FEW_WINDOWS, math.prod(win.size) - 1
+        MAX_LISTED_WINDOWS, math.prod(win.size) - 1
     )
 
 
@@ -362,7 +364,7 @@ def _xla_forward(
         missing = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 4)]
         x, w = xp.pad(x, missing), xp.pad(w, [*missing[1:], (0, 0)])
     # A small filter with strides gains nothing from parts, and what follows it would wait for them to be joined.
-    joining = max(win.stride) > 1 and math.prod(win.size) <= SMALL_FILTER
+    joining = max(win.stride) > 1 and math.prod(win.size) <= MAX_SMALL_FILTER_TAPS
     pads = padding or win.pads[1:-1]
     return stored(xp, convolve(xp, x, w, win.stride[1:-1], pads, win.dilation[1:-1], joining=joining))
 

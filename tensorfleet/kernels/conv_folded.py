@@ -18,19 +18,19 @@ from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.windows import Window
 
 # With so many channels, nothing is gained.
-MANY = 8
+MAX_INPUT_CHANNELS = 8
 # Neighbours are taken together until the result has so many channels, but no more than these.
-CHANNELS = 128
-NEIGHBOURS = 4
+MAX_RESULT_CHANNELS = 128
+MAX_NEIGHBOURS = 4
 # With so many channels once the stride is folded into them, that is enough.
-ENOUGH = 6
+MIN_STRIDE_CHANNELS = 6
 
 
 def suits(win: Window, out_channels: int) -> bool:
     """Whether a convolution of the plane is better done this way."""
     return (
         len(win.size) == 4
-        and win.in_shape[-1] < MANY
+        and win.in_shape[-1] < MAX_INPUT_CHANNELS
         and win.size[-2] > 1
         and win.dilation[-2] == 1
         and min(min(pair) for pair in win.pads) >= 0
@@ -40,7 +40,11 @@ def suits(win: Window, out_channels: int) -> bool:
 
 def is_strided(win: Window) -> bool:
     """Whether inputs a stride apart are better the channels: no output is made with zeros then."""
-    return win.out_shape[-2] > 0 and win.stride[-2] > 1 and win.stride[-2] * win.in_shape[-1] >= ENOUGH
+    return (
+        win.out_shape[-2] > 0
+        and win.stride[-2] > 1
+        and win.stride[-2] * win.in_shape[-1] >= MIN_STRIDE_CHANNELS
+    )
 
 
 def unstrided(xp: ArrayModule, x: Array, w: Array, win: Window) -> tuple[Array, Array, Window]:
@@ -72,7 +76,7 @@ def unstrided(xp: ArrayModule, x: Array, w: Array, win: Window) -> tuple[Array, 
 
 def neighbours(win: Window, out_channels: int) -> int:
     """How many neighbouring outputs are made at a time."""
-    return min(NEIGHBOURS, -(-CHANNELS // out_channels), win.out_shape[-2])
+    return min(MAX_NEIGHBOURS, -(-MAX_RESULT_CHANNELS // out_channels), win.out_shape[-2])
 
 
 def window(win: Window, count: int) -> Window:

@@ -23,9 +23,9 @@ from tensorfleet.base.types import Array, ArrayModule, Dims
 # XLA divides what is ready among its threads when more than 8 operations wait behind the one that it takes.
 PARTS = 10
 # Fewer multiplications are done before a second thread has begun.
-WORTH_DIVIDING = 12_000_000
+MIN_DIVIDED_PRODUCTS = 12_000_000
 # The library leaves convolutions of no more channels than this, before and after, to XLA.
-FEW_CHANNELS = 16
+MAX_XLA_CHANNELS = 16
 
 #: Along one axis: inputs, taps, stride, padding and dilation.
 _Axis: TypeAlias = tuple[int, int, int, tuple[int, int], int]
@@ -111,7 +111,7 @@ def _suits(x: Array, w: Array, geometry: list[_Axis], made: list[int]) -> bool:
         str(x.dtype) == "float32"
         and x.size > 0
         and math.prod(w.shape[:2]) > 1  # or it is a matrix product
-        and max(w.shape[2:]) > FEW_CHANNELS
+        and max(w.shape[2:]) > MAX_XLA_CHANNELS
         and all(
             0 < n <= seen and taps <= seen and min(pads) >= 0 and max(pads) <= (taps - 1) * dilation
             for (seen, taps, _, pads, dilation), n in zip(geometry, made, strict=True)
@@ -122,7 +122,7 @@ def _suits(x: Array, w: Array, geometry: list[_Axis], made: list[int]) -> bool:
 def _division(x: Array, w: Array, made: list[int], at_once: int, across: int, is_padded: bool) -> list[int]:
     """Into how many parts the rows and the columns of a result are divided."""
     work = x.shape[0] * math.prod(made) * math.prod(w.shape)
-    wanted = -(-PARTS // at_once) if work * at_once >= WORTH_DIVIDING else 1
+    wanted = -(-PARTS // at_once) if work * at_once >= MIN_DIVIDED_PRODUCTS else 1
     if wanted == 1 and not is_padded:
         wanted = 2  # the library is slow where nothing is padded
     if made[0] >= wanted:

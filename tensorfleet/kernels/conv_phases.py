@@ -22,7 +22,7 @@ from tensorfleet.kernels.conv_library import convolve
 from tensorfleet.kernels.windows import Window, cropped
 
 # With fewer channels, products are slower than convolutions.
-PRODUCT_CHANNELS = 8
+MIN_PRODUCT_CHANNELS = 8
 
 
 def suits(xp: ArrayModule, win: Window) -> bool:
@@ -82,7 +82,7 @@ def _phase(xp: ArrayModule, w: Array, dy: Array, win: Window, phase: tuple[int, 
 
 
 def _suits_products(w: Array, win: Window) -> bool:
-    return win.size[1:3] == (3, 3) and win.stride[1:3] == (2, 2) and min(w.shape[2:]) >= PRODUCT_CHANNELS
+    return win.size[1:3] == (3, 3) and win.stride[1:3] == (2, 2) and min(w.shape[2:]) >= MIN_PRODUCT_CHANNELS
 
 
 def _products(xp: ArrayModule, w: Array, dy: Array, win: Window) -> list[Array]:

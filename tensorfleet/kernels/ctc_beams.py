@@ -10,7 +10,7 @@ from tensorfleet.base.types import Array
 from tensorfleet.kernels.ctc import log_softmax
 
 _NEVER = -np.inf
-_AT_ONCE = 1 << 18  # elements of a table
+_MAX_TABLE_ELEMENTS = 1 << 18  # elements of a table
 
 
 def beam_search(
@@ -20,7 +20,7 @@ def beam_search(
     _, batch, classes = inputs.shape
     decoded: list[list[list[int]]] = [[] for _ in range(top_paths)]
     probabilities = np.zeros((batch, top_paths), inputs.dtype)
-    group = max(1, _AT_ONCE // (width * classes))
+    group = max(1, _MAX_TABLE_ELEMENTS // (width * classes))
     for start in range(0, batch, group):
         some = slice(start, start + group)
         scores = log_softmax(inputs[:, some].astype(np.float64))

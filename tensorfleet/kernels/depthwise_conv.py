@@ -21,7 +21,7 @@ from tensorfleet.kernels.conv_shapes import ConvAttrs
 from tensorfleet.kernels.windows import Window, look_up, pad, scatter, take
 
 # With fewer channels than this, rows of pixels are gone through as a whole.
-FEW_CHANNELS = 16
+MIN_PIXELWISE_CHANNELS = 16
 
 
 def depthwise_conv2d(xp: ArrayModule, x: Array, w: Array, **attrs: Unpack[ConvAttrs]) -> Array:
@@ -30,7 +30,7 @@ def depthwise_conv2d(xp: ArrayModule, x: Array, w: Array, **attrs: Unpack[ConvAt
     dtype = x.dtype
     x, w = widened(win, w.shape[-1], x, w)
     padded = pad(xp, to_last(xp, x, attrs), win)
-    if xp is not np and w.shape[-1] == 1 == win.stride[-2] and w.shape[-2] < FEW_CHANNELS:
+    if xp is not np and w.shape[-1] == 1 == win.stride[-2] and w.shape[-2] < MIN_PIXELWISE_CHANNELS:
         y = _depthwise_rows(xp, padded, w, win)
     else:
         w = stored(xp, w)

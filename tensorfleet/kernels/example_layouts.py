@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base.types import Array
-from tensorfleet.kernels.example_walk import WORTH_WALKING, Walked, walk
+from tensorfleet.kernels.example_walk import MIN_WALKED_RECORDS, Walked, walk
 from tensorfleet.kernels.example_wire import (
     BYTES,
     FLOATS,
@@ -132,7 +132,7 @@ class Sorted:
         if not (ordered[least - 1 :] == ordered[: len(ordered) - least + 1]).any():
             return np.arange(len(ordered))
         found = list(by_length(buffer.lengths))
-        if sum(len(positions) for _, positions in found if len(positions) < least) < WORTH_WALKING:
+        if sum(len(positions) for _, positions in found if len(positions) < least) < MIN_WALKED_RECORDS:
             least = _WORTH_IT  # nobody would walk through those that are left
         rest = []
         for length, positions in found:

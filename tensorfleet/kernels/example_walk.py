@@ -15,8 +15,8 @@ from tensorfleet.kernels.string_buffers import WORD_MASKS, Buffer, texts_of
 
 Order = tuple[tuple[bytes, int], ...]
 # Fewer records than this are scanned one by one.
-WORTH_WALKING = 12
-_MOST_ORDERS = 4
+MIN_WALKED_RECORDS = 12
+_MAX_ORDERS = 4
 _known: list[Order] = []
 
 
@@ -97,7 +97,7 @@ def walk(buffer: Buffer, positions: Array) -> tuple[list[Walked], Array]:
     """Walks through the records at some positions; those that are of no common order are left."""
     found: list[Walked] = []
     orders, new = list(_known), 0
-    while len(positions) >= WORTH_WALKING and (orders or new < _MOST_ORDERS):
+    while len(positions) >= MIN_WALKED_RECORDS and (orders or new < _MAX_ORDERS):
         if orders:
             order = orders.pop(0)
         else:
@@ -110,7 +110,7 @@ def walk(buffer: Buffer, positions: Array) -> tuple[list[Walked], Array]:
         features, ok = step.through(order), step.ok
         if not ok.any():
             continue
-        _known[:] = [order, *(o for o in _known if o != order)][:_MOST_ORDERS]
+        _known[:] = [order, *(o for o in _known if o != order)][:_MAX_ORDERS]
         if not ok.all():
             features = {key: spans.of(ok) for key, spans in features.items()}
         found.append(Walked(buffer, positions[ok], features))

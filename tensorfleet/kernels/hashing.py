@@ -16,7 +16,7 @@ from tensorfleet.kernels.string_buffers import WORD_MASKS, Buffer, by_length, ea
 from tensorfleet.kernels.string_memory import InMemory
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
-_MANY = 2048  # strings whose words are worth to be fetched before they are needed
+_MIN_COLUMN_STRINGS = 2048  # strings whose words are worth to be fetched before they are needed
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
 
 
@@ -94,7 +94,7 @@ def _each(
     found = np.empty(many.size, np.uint64)
     if not many.size:
         return found
-    columns = many.columns() if many.size >= _MANY else None
+    columns = many.columns() if many.size >= _MIN_COLUMN_STRINGS else None
     with np.errstate(over="ignore"):
         if columns is None:
             for places, source in many.sources():

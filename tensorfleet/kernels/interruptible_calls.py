@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.base.platform.exit_threads import beside
 
-_MOMENT = 0.1  # seconds in which an interrupted function usually ends
+_INTERRUPT_SECONDS = 0.1  # seconds in which an interrupted function usually ends
 
 
 class Interrupted(BaseException):
@@ -84,7 +84,7 @@ class Background:
     def stop(self) -> None:
         """Interrupts the function and gives it a moment to end."""
         self._call.set()
-        self.done.wait(_MOMENT)
+        self.done.wait(_INTERRUPT_SECONDS)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

@@ -19,8 +19,8 @@ from tensorfleet.kernels.philox import RESERVED_PER_OUTPUT
 from tensorfleet.kernels.philox_normal import log_traced, sin_traced
 
 _SAMPLES_AT_ONCE = 1 << 13  # in numpy
-_PIECE = 256  # outputs that wait for each other when compiled
-_STRETCH = np.uint64(RESERVED_PER_OUTPUT)
+_PIECE_OUTPUTS = 256  # outputs that wait for each other when compiled
+_BLOCKS_PER_OUTPUT = np.uint64(RESERVED_PER_OUTPUT)
 
 
 def random_gamma(xp: ArrayModule, rng: Array, shape: tuple[int, ...], alpha: Array) -> Array:
@@ -90,7 +90,7 @@ class _Supplies:
     """
 
     def __init__(self, rng: Array, outputs: Array) -> None:
-        self._rng, self._starts = rng, outputs * _STRETCH
+        self._rng, self._starts = rng, outputs * _BLOCKS_PER_OUTPUT
         self._taken = np.zeros(len(outputs), np.uint64)
         self._spare = {kind: np.full(len(outputs), np.nan) for kind in ("uniform", "normal")}
 
@@ -167,7 +167,7 @@ def _knuth(rng: Array, outputs: Array, rate: Array) -> Array:
     events, enough = np.zeros(len(rate)), np.exp(-rate)
     rows, product, taken = np.arange(len(rate)), np.ones(len(rate)), np.uint64(0)
     while len(rows):
-        units = philox.unit_double(philox.blocks(np, rng, outputs[rows] * _STRETCH + taken))
+        units = philox.unit_double(philox.blocks(np, rng, outputs[rows] * _BLOCKS_PER_OUTPUT + taken))
         taken += np.uint64(1)
         first = product * units[:, 1]
         second = first * units[:, 0]
@@ -218,7 +218,7 @@ def _gammas_traced(rng: Array, alpha: Array) -> Array:
     from tensorfleet.kernels.xla import jnp as xp
 
     real = xp.where(alpha > 0, alpha, 1.0)
-    size = max(_PIECE, alpha.size // 16)  # outputs that go on at once; hardly ever more have to
+    size = max(_PIECE_OUTPUTS, alpha.size // 16)  # outputs that go on at once; hardly ever more have to
 
     def rest(made: Array) -> Array:
         rows = xp.nonzero(xp.isnan(made), size=size, fill_value=alpha.size)[0]
@@ -258,7 +258,7 @@ def _boosted(xp: ArrayModule, alpha: Array, made: Array, u: Array) -> Array:
 def _gammas_at_first(xp: ArrayModule, rng: Array, alpha: Array) -> Array:
     """What the first two blocks of each output make; no number where they are not enough."""
     one = np.uint64(1)
-    words = philox.run_traced(xp, rng, 2 * alpha.size, lambda i: (i >> one) * _STRETCH + (i & one))
+    words = philox.run_traced(xp, rng, 2 * alpha.size, lambda i: (i >> one) * _BLOCKS_PER_OUTPUT + (i & one))
     normals, uniforms = (philox.doubles_of(words.reshape(-1, 2, 4)[:, i].T) for i in (0, 1))
     (x1, x2), (u2, u1), (d, c) = _normals_traced(xp, *normals), uniforms, _slopes(xp, alpha)
     v1, v2 = 1 + c * x1, 1 + c * x2
@@ -274,7 +274,7 @@ def _gammas_tried(xp: ArrayModule, rng: Array, outputs: Array, alpha: Array) -> 
     """Two tries at a time: they take the two normals of a block, and a uniform number each unless v is negative."""
     from tensorfleet.kernels.xla import lax
 
-    starts, (d, c) = outputs * _STRETCH, _slopes(xp, alpha)
+    starts, (d, c) = outputs * _BLOCKS_PER_OUTPUT, _slopes(xp, alpha)
 
     def draw(state: list[Array]) -> list[Array]:
         made, open_, taken, spare = state  # of the last block of uniform numbers; below 0 when none is left
@@ -306,8 +306,8 @@ def _poissons_traced(rng: Array, rate: Array, highest: float) -> Array:
     from tensorfleet.kernels.xla import lax
 
     few, many = (rate < 10) & xp.isfinite(rate), (rate >= 10) & xp.isfinite(rate)
-    pieces = -(-rate.size // _PIECE)
-    starts = xp.arange(pieces * _PIECE, dtype=np.uint64) * _STRETCH
+    pieces = -(-rate.size // _PIECE_OUTPUTS)
+    starts = xp.arange(pieces * _PIECE_OUTPUTS, dtype=np.uint64) * _BLOCKS_PER_OUTPUT
 
     def sample(piece: list[Array]) -> Array:
         starts, rate, many = piece
@@ -315,7 +315,7 @@ def _poissons_traced(rng: Array, rate: Array, highest: float) -> Array:
         return _hormann_traced(xp, rng, starts, rate, made, highest)
 
     given = [xp.pad(x, (0, len(starts) - rate.size)) for x in (xp.where(few | many, rate, 0.0), many)]
-    made = lax.map(sample, [x.reshape(pieces, _PIECE) for x in (starts, *given)])
+    made = lax.map(sample, [x.reshape(pieces, _PIECE_OUTPUTS) for x in (starts, *given)])
     return xp.where(few | many, made.reshape(-1)[: rate.size], rate)
 
 

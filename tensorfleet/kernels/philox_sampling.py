@@ -16,10 +16,10 @@ import numpy as np
 from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 
-_TABLE_LIMIT = 1 << 20  # largest range whose log-uniform probabilities are kept in a table
+_MAX_TABLE_CLASSES = 1 << 20  # largest range whose log-uniform probabilities are kept in a table
 _AHEAD_BLOCKS = 2048  # blocks drawn at once for the coming executions of a small sampler
-_AHEAD_ENTRIES = 1024
-_FEW = 256  # candidates that are told apart sooner without numpy
+_MAX_AHEAD_ROWS = 1024
+_MAX_LISTED_CANDIDATES = 256  # candidates that are told apart sooner without numpy
 _ahead: dict[tuple[bytes, int, int, _Draw], Array] = {}
 
 
@@ -50,7 +50,7 @@ def _first_draws(rng: Array, num_sampled: int, count: int, draw: _Draw) -> Array
     stride, per_row = philox.reserved("CandidateSampler", num_sampled), -(-count * 2 // 4)
     rows = max(1, _AHEAD_BLOCKS // per_row)
     drawn = draw[0](_rows_of_words(rng, rows, stride, per_row), *draw[1:])
-    if len(_ahead) + rows > _AHEAD_ENTRIES:
+    if len(_ahead) + rows > _MAX_AHEAD_ROWS:
         _ahead.clear()
     for i in range(1, rows):
         _ahead[philox.skip_bytes(key[0], i * stride), *key[1:]] = drawn[i]
@@ -78,7 +78,7 @@ def _pick(first_draws: Callable[[int], Array], num_sampled: int, unique: bool) -
     """(candidates, tries) taken in order from `first_draws(count)`, where -1 is a rejected draw."""
     count = num_sampled + num_sampled // 4 + 16 if unique else num_sampled + 4
     while True:
-        if unique and num_sampled > _FEW:
+        if unique and num_sampled > _MAX_LISTED_CANDIDATES:
             drawn = first_draws(count)
             drawn = drawn[drawn != -1]
             firsts = _firsts(drawn)[:num_sampled]
@@ -141,7 +141,7 @@ def log_uniform_candidate_sampler(
     """LogUniformCandidateSampler: class k with probability log((k + 2) / (k + 1)) / log(range_max + 1)."""
     draw = (_log_uniform_draws, range_max)
     sampled, tries = _pick(_growing(rng, num_sampled, draw), num_sampled, unique)
-    if range_max > _TABLE_LIMIT:
+    if range_max > _MAX_TABLE_CLASSES:
         return _counted(
             sampled,
             true_classes,

@@ -45,7 +45,7 @@ class PoolAttrs(TypedDict, total=False):
 
 
 # Windows with more taps than this are reduced along one axis after the other.
-MANY_TAPS = 9
+MAX_TAPS_AT_ONCE = 9
 
 
 def max_pool(xp: ArrayModule, x: Array, **attrs: Unpack[PoolAttrs]) -> Array:
@@ -218,7 +218,7 @@ def _reduce(
 
 def _parts(win: Window) -> list[Window]:
     """The windows to go through one after the other: large ones along one axis each."""
-    return _axis_windows(win) if math.prod(win.size) > MANY_TAPS else [win]
+    return _axis_windows(win) if math.prod(win.size) > MAX_TAPS_AT_ONCE else [win]
 
 
 def _axis_windows(win: Window) -> list[Window]:
@@ -274,7 +274,7 @@ def _first_tap(xp: ArrayModule, x: Array, y: Array, win: Window) -> Array:
 
 def _is_whole(win: Window) -> bool:
     """One window that covers all of every axis it spans, with many taps: a global pool."""
-    if win.is_padded or math.prod(win.size) <= MANY_TAPS:
+    if win.is_padded or math.prod(win.size) <= MAX_TAPS_AT_ONCE:
         return False
     return all(
         k == n if k > 1 else s == 1 for k, n, s in zip(win.size, win.in_shape, win.stride, strict=True)

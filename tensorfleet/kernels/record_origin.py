@@ -81,7 +81,7 @@ class Origin(NamedTuple):
 # that the older one can be forgotten as a whole.
 _young: dict[int, tuple[Origin, bytes]] = {}
 _old: dict[int, tuple[Origin, bytes]] = {}
-_MOST = 1 << 15
+_MAX_REMEMBERED = 1 << 15  # records in each half
 
 
 def note(origin: Origin, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
@@ -90,7 +90,7 @@ def note(origin: Origin, keys: Sequence[bytes], values: Sequence[bytes]) -> None
     for key, value in zip(keys, values, strict=True):
         if len(value) > 1:  # the shortest are shared
             _young[id(value)] = (origin, key)
-    if len(_young) > _MOST:
+    if len(_young) > _MAX_REMEMBERED:
         _old, _young = _young, {}
 
 

@@ -21,12 +21,12 @@ NARROW = 32
 _SIGNS = {np.add: 1, np.subtract: -1}
 _ADDED = {np.dtype(kind) for kind in ("f4", "f8", "c8", "c16", "i4", "i8")}
 # So few rows that have been changed before are changed again one by one.
-_FEW = 16
+_MAX_REPEATS_REDONE = 16
 # When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`; of wide rows, when
 # there are fewer elements than this for each pass.
-_MANY_TIMES = 16
-_WIDE = 32
-_WORTH_A_PASS = 2048
+_MAX_TURNS = 16
+_MIN_WIDE_ELEMENTS = 32
+_ELEMENTS_PER_TURN = 2048
 # A table for all indices costs less than sorting those there are, if it stays in the cache or is not much larger than they.
 _SMALL_TABLE, _SPARSE = 1 << 16, 64
 # Elements that are changed at a time: what is computed in between then stays in the cache; and by one thread at least.
@@ -142,10 +142,10 @@ def accumulate(combine: Callable[..., Array], rows: Array, flat: Array, updates:
         _each_number(combine, rows, flat, updates)
         return
     turns = Turns(flat, len(rows))
-    if 0 < turns.repeats <= _FEW:
+    if 0 < turns.repeats <= _MAX_REPEATS_REDONE:
         _change_again(combine, rows, flat, updates, turns.again())
         return
-    most = max(_MANY_TIMES, flat.size * width // _WORTH_A_PASS if width >= _WIDE else 0)
+    most = max(_MAX_TURNS, flat.size * width // _ELEMENTS_PER_TURN if width >= _MIN_WIDE_ELEMENTS else 0)
     if turns.repeats and isinstance(combine, np.ufunc) and turns.most() > most:
         combine.at(rows, flat, updates)
         return

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.types import Array, Dims
 
-_WORTH_COUNTING, _MOST_COUNTED = 2048, 48  # numbers, and bits of a number
+_MIN_COUNTED_PLACES, _MAX_COUNTED_BITS = 2048, 48  # numbers, and bits of a number
 
 
 def invalid(message: str) -> Exception:
@@ -89,7 +89,7 @@ def by_place(indices: Array) -> Array:
     for column, low, span in zip(indices.T, lows, spans, strict=True):
         places = places * span + (column - low)
     highest = math.prod(spans) - 1
-    if count >= _WORTH_COUNTING and highest < 1 << _MOST_COUNTED:
+    if count >= _MIN_COUNTED_PLACES and highest < 1 << _MAX_COUNTED_BITS:
         return _by_digits(places, highest)
     order = np.sort(places << bits | np.arange(count)) & (1 << bits) - 1
     return order

@@ -23,7 +23,7 @@ _SIN = (-0.0001957778526, 0.008332700659, -0.1666666441)
 _COS = (2.453780404e-05, -0.001388825526, 0.04166666441)
 # Half pi in three parts: what is left of the first two has enough zeros at its end that a small multiple is exact.
 _QUARTERS = (1.5703125, 0.000483751296997, 7.54978995489e-08)
-_NEAR = 1000.0  # where the multiple is small
+_MAX_REDUCED_ANGLE = 1000.0  # where the multiple is small
 
 
 def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
@@ -81,7 +81,7 @@ def cos(xp: ArrayModule, x: Array) -> Array:
 def _wave(xp: ArrayModule, x: Array, shift: int) -> Array:
     from tensorfleet.kernels.xla import lax
 
-    near = xp.max(xp.abs(x), initial=0) < _NEAR
+    near = xp.max(xp.abs(x), initial=0) < _MAX_REDUCED_ANGLE
     result: Array = lax.cond(
         near, lambda: _near_wave(xp, x, shift), lambda: xp.cos(x) if shift else xp.sin(x)
     )

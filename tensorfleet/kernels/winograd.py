@@ -27,9 +27,9 @@ from tensorfleet.kernels.windows import Window
 # The last point is infinity. Of all small sets tried this one rounds least.
 POINTS = (0, 1, -1, 0.5, -2)
 # The products are too thin to pay when a pixel has fewer channels than this, before or after.
-CHANNELS = 16
+MIN_CHANNELS = 16
 # In a narrower image too much of the last tile lies outside.
-NARROW = 8
+MIN_WIDTH = 8
 
 
 def suits(win: Window, out_channels: int, dtype: np.dtype[Any]) -> bool:
@@ -38,8 +38,8 @@ def suits(win: Window, out_channels: int, dtype: np.dtype[Any]) -> bool:
         dtype == np.float32
         and win.size[-2] in (3, 5)
         and set(win.stride) == set(win.dilation) == {1}
-        and min(win.in_shape[-1], out_channels) >= CHANNELS
-        and win.out_shape[-2] >= NARROW
+        and min(win.in_shape[-1], out_channels) >= MIN_CHANNELS
+        and win.out_shape[-2] >= MIN_WIDTH
         and min(min(pair) for pair in win.pads) >= 0
     )
 

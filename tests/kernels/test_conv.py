@@ -96,9 +96,9 @@ def way(request, monkeypatch):
     """Every way to compute: all patches at once, in chunks with a rest, and without patches."""
     if request.param != "patches":
         monkeypatch.setattr(conv_chunks, "CHUNK_BYTES", 1)
-        monkeypatch.setattr(conv, "XLA_CHANNELS", 0)
+        monkeypatch.setattr(conv, "MIN_WINOGRAD_CHANNELS", 0)
     if request.param == "tap by tap":
-        monkeypatch.setattr(conv, "LARGE_EXAMPLE_BYTES", 0)
+        monkeypatch.setattr(conv, "MAX_PATCH_BYTES", 0)
 
 
 def kernels(rank):

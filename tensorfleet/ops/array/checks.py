@@ -296,7 +296,7 @@ def _built(kind: str) -> Callable[[TensorLike, TensorLike], Tensor]:
 
 @export("assert_type", "debugging.assert_type")
 def assert_type(
-    tensor: TensorLike, tf_type: TensorLike, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
     """Raises TypeError at once unless the tensor has that type."""
     with name_scope(name, "assert_type", [tensor]):

@@ -143,14 +143,8 @@ def static_axis(axis: Tensor, value: Tensor) -> Tensor | int:
     return apply("FloorMod", axis, apply("Rank", value))
 
 
-@gradient("ConcatV2")
-def _concat_v2_grad(op: Operation, dy: Tensor) -> list[Tensor | None]:
-    return [*_pieces(op._inputs[:-1], op._inputs[-1], dy), None]
-
-
-@gradient("Concat")
-def _concat_v1_grad(op: Operation, dy: Tensor) -> Any:
-    return [None, *_pieces(op._inputs[1:], op._inputs[0], dy)]
+gradient("ConcatV2")(lambda op, dy: [*_pieces(op._inputs[:-1], op._inputs[-1], dy), None])
+gradient("Concat")(lambda op, dy: [None, *_pieces(op._inputs[1:], op._inputs[0], dy)])
 
 
 @op(

@@ -26,7 +26,7 @@ from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, shape_given_by,
 from tensorfleet.ops.samples import case
 from tensorfleet.state.tensor_lists import TensorList
 
-_SMALL = 1000  # elements; a larger constant would only fill the graph
+_MAX_CONSTANT_ELEMENTS = 1000  # elements; a larger constant would only fill the graph
 
 
 # -- fill, zeros, ones -------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def _fill(xp: ArrayModule, dims: Array, value: Array) -> Array:
         raise invalid(f"Dimensions must be >= 0, got {list(size)}")
     if value.shape != ():
         raise invalid(f"value must be a scalar, got shape {list(value.shape)}")
-    if is_numpy(xp) and math.prod(size) <= _SMALL:
+    if is_numpy(xp) and math.prod(size) <= _MAX_CONSTANT_ELEMENTS:
         return np.full(size, value, value.dtype)  # soon done; a large one is a view that takes no memory
     return xp.broadcast_to(value, size)
 
@@ -91,7 +91,7 @@ def _filled(
     value = _element(kind, one)
     with name_scope(name, default, [shape] if isinstance(shape, (list, tuple, Tensor)) else None) as scope:
         known = _known_dims(shape)
-        if known is not None and int(np.prod(known, dtype=np.int64)) < _SMALL:
+        if known is not None and int(np.prod(known, dtype=np.int64)) < _MAX_CONSTANT_ELEMENTS:
             return constant(value, kind, shape=known, name=scope)
         dims = shape if isinstance(shape, Tensor) else _shape_tensor(known, shape)
         if dims.shape.rank != 1:

@@ -78,9 +78,7 @@ def _diag_grad(op: Operation, dy: Tensor) -> Tensor:
     return apply("DiagPart", dy)
 
 
-@gradient("DiagPart")
-def _diag_part_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("Diag", dy)
+gradient("DiagPart")(lambda op, dy: apply("Diag", dy))
 
 
 @export("diag", "linalg.tensor_diag")
@@ -297,9 +295,7 @@ def _matrix_set_diag(xp: ArrayModule, x: Array, diagonal: Array) -> Array:
     return _put(xp, Band(0, x.shape[-2:], b"LEFT_LEFT"), diagonal, x)
 
 
-@gradient("MatrixDiag")
-def _matrix_diag_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("MatrixDiagPart", dy)
+gradient("MatrixDiag")(lambda op, dy: apply("MatrixDiagPart", dy))
 
 
 @gradient("MatrixDiagPart")

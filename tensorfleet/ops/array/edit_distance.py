@@ -23,9 +23,9 @@ _PLACES = np.array([[0, 0], [0, 1], [1, 0]])
 _SHAPE = np.array([2, 3])
 _WORDS = np.array([b"a", b"b", b"c"], object)
 # Elements of tables that are filled in at a time.
-_MOST = 1 << 17
+_MAX_TABLE_ELEMENTS = 1 << 17
 # Pairs for which a call per column costs less than a running minimum.
-_MANY = 256
+_MIN_PARALLEL_PAIRS = 256
 
 
 def _shape(op: Operation) -> TensorShape:
@@ -108,7 +108,7 @@ def _distances(mine: _Sequences, truth: _Sequences) -> Array:
     both = np.flatnonzero((mine.lengths > 0) & (truth.lengths > 0))
     order = both[np.argsort(-truth.lengths[both], kind="stable")]
     while len(order):
-        count = max(1, _MOST // int(truth.lengths[order[0]]))
+        count = max(1, _MAX_TABLE_ELEMENTS // int(truth.lengths[order[0]]))
         some, order = order[:count], order[count:]
         found[some] = _table(mine.rows(some), truth.rows(some), mine.lengths[some], truth.lengths[some])
     return found
@@ -125,7 +125,7 @@ def _table(a: Array, b: Array, a_lengths: Array, b_lengths: Array) -> Array:
         row = above + 1
         np.minimum(row[1:], above[:-1] + (letters != b), row[1:])
         # An insertion costs one more than the place to the left: the lowest of all to the left, by distance.
-        if len(pairs) >= _MANY:
+        if len(pairs) >= _MIN_PARALLEL_PAIRS:
             for j in range(len(b)):
                 np.minimum(row[j + 1], row[j] + 1, row[j + 1])
         else:

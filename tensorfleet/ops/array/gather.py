@@ -29,8 +29,8 @@ from tensorfleet.ops.samples import case
 from tensorfleet.ops.state.variables import handle_shape
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
-_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads takes
-_MANY = 100_000_000  # elements; a gradient of that size is worth a warning
+_BYTES_PER_THREAD = 1 << 20  # bytes that one of several threads takes
+_MIN_WARNED_ELEMENTS = 100_000_000  # elements; a gradient of that size is worth a warning
 
 
 # -- gather along one axis ---------------------------------------------------------------------------
@@ -76,12 +76,12 @@ def _gather(xp: ArrayModule, params: Array, indices: Array, axis: int, batch: in
 def _taken(params: Array, indices: Array, axis: int) -> Array:
     """What numpy takes, in parts where it is much. The indices are known to be good."""
     size = params[:1].nbytes * indices.size
-    if axis or size < 2 * _WORTH_DIVIDING or params.dtype.hasobject:
+    if axis or size < 2 * _BYTES_PER_THREAD or params.dtype.hasobject:
         return np.asarray(np.take(params, indices, axis=axis), params.dtype)  # one string stays an array
     found, flat = np.empty((*indices.shape, *params.shape[1:]), params.dtype), indices.reshape(-1)
     rows = found.reshape((indices.size, *params.shape[1:]))
     work = lambda a, b: params.take(flat[a:b], axis=0, out=rows[a:b], mode="clip")  # noqa: E731
-    in_parts(work, flat.size, -(-_WORTH_DIVIDING * flat.size // size))
+    in_parts(work, flat.size, -(-_BYTES_PER_THREAD * flat.size // size))
     return found
 
 
@@ -410,7 +410,7 @@ def indexed_slices_to_tensor(value: IndexedSlices, name: str | None = None, warn
             "amount of memory.",
             stacklevel=2,
         )
-    elif warn and int(np.prod(dims, dtype=np.int64)) >= _MANY:
+    elif warn and int(np.prod(dims, dtype=np.int64)) >= _MIN_WARNED_ELEMENTS:
         warnings.warn(
             f"Converting sparse IndexedSlices to a dense Tensor with {int(np.prod(dims, dtype=np.int64))} "
             "elements. This may consume a large amount of memory.",

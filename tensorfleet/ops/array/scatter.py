@@ -114,9 +114,7 @@ def _scatter_nd(xp: ArrayModule, indices: Array, updates: Array, shape: Array, *
     return scatter_into(xp, zeros if is_numpy(xp) else xp.asarray(zeros), indices, updates, "add", check)
 
 
-@gradient("ScatterNd")
-def _scatter_nd_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor, None]:
-    return None, apply("GatherNd", dense_gradient(dy), op._inputs[0]), None
+gradient("ScatterNd")(lambda op, dy: (None, apply("GatherNd", dense_gradient(dy), op._inputs[0]), None))
 
 
 @export("scatter_nd", "manip.scatter_nd")

@@ -37,7 +37,9 @@ _SPARSE = (
     np.array([2, 3], np.int64),
 )
 _WORDS = np.array([[b"a", b"b"]], object)
-_SPARSEST = 32  # numbers for each that occurs, up to which a table of all is faster than to sort
+_TABLE_PLACES_PER_VALUE = (
+    32  # numbers for each that occurs, up to which a table of all is faster than to sort
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def _keys(*sets: _Sets) -> tuple[Any, int, list[Array]]:
 
 def _different(keys: Array, end: int) -> Array:
     """Numbers below `end`, sorted, each once."""
-    if end <= _SPARSEST * len(keys):
+    if end <= _TABLE_PLACES_PER_VALUE * len(keys):
         return np.flatnonzero(_flags(keys, end))
     keys.sort()
     new = np.ones(len(keys), np.bool_)
@@ -130,7 +132,7 @@ def _combined(kind: str, a: Array, b: Array, end: int) -> Array:
         return _combined("a-b", b, a, end)
     if kind == "union":
         return _different(np.concatenate([a, b]), end)
-    if end <= _SPARSEST * (len(a) + len(b)):
+    if end <= _TABLE_PLACES_PER_VALUE * (len(a) + len(b)):
         common = _flags(b, end)[a]
     else:
         common = np.isin(a, b, assume_unique=True)

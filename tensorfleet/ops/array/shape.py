@@ -256,9 +256,7 @@ def _last(dims: tuple[int, ...]) -> int:
     return len(dims) - 1 - dims[::-1].index(-1)
 
 
-@gradient("Reshape")
-def _reshape_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
-    return back_to_input(op, dy), None
+gradient("Reshape")(lambda op, dy: (back_to_input(op, dy), None))
 
 
 def back_to_input(op: Operation, dy: Tensor) -> Tensor:
@@ -323,9 +321,7 @@ def _squeeze(xp: ArrayModule, x: Array, *, squeeze_dims: list[int]) -> Array:
     return x.reshape(tuple(keep))
 
 
-@gradient("Squeeze")
-def _squeeze_grad(op: Operation, dy: Tensor) -> Tensor:
-    return back_to_input(op, dy)
+gradient("Squeeze")(lambda op, dy: back_to_input(op, dy))
 
 
 @export("squeeze")
@@ -379,9 +375,7 @@ def _expand_dims(xp: ArrayModule, x: Array, dim: Array) -> Array:
     return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
 
 
-@gradient("ExpandDims")
-def _expand_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
-    return back_to_input(op, dy), None
+gradient("ExpandDims")(lambda op, dy: (back_to_input(op, dy), None))
 
 
 @export("expand_dims")

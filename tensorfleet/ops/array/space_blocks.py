@@ -366,14 +366,8 @@ def _depth_attrs(op: Operation) -> dict[str, Any]:
     return {k: op._attrs[k] for k in ("block_size", "data_format")}
 
 
-@gradient("SpaceToDepth")
-def _space_to_depth_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("DepthToSpace", dy, **_depth_attrs(op))
-
-
-@gradient("DepthToSpace")
-def _depth_to_space_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("SpaceToDepth", dy, **_depth_attrs(op))
+gradient("SpaceToDepth")(lambda op, dy: apply("DepthToSpace", dy, **_depth_attrs(op)))
+gradient("DepthToSpace")(lambda op, dy: apply("SpaceToDepth", dy, **_depth_attrs(op)))
 
 
 @export("space_to_depth", "nn.space_to_depth")

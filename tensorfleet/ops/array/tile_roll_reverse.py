@@ -25,7 +25,7 @@ from tensorfleet.ops.nn.shapes import of_rank
 from tensorfleet.ops.samples import case
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)
-_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads writes
+_BYTES_PER_THREAD = 1 << 20  # bytes that one of several threads writes
 
 
 # -- tile --------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def _tile(xp: ArrayModule, x: Array, multiples: Array) -> Array:
         )
     if any(t < 0 for t in times):
         raise invalid(f"Expected multiples >= 0, but got {times}")
-    many = math.prod(times) * x.nbytes >= 2 * _WORTH_DIVIDING if is_numpy(xp) else False
+    many = math.prod(times) * x.nbytes >= 2 * _BYTES_PER_THREAD if is_numpy(xp) else False
     return _tiled(x, times) if many and x.ndim and not x.dtype.hasobject else xp.tile(x, times)
 
 
@@ -86,7 +86,7 @@ def _tiled(x: Array, times: tuple[int, ...]) -> Array:
     axis = 2 * x.shape.index(max(x.shape)) + 1
     target, source, count = np.moveaxis(split, axis, 0), np.moveaxis(source, axis, 0), max(x.shape)
     work = lambda a, b: np.copyto(target[a:b], source[a:b])  # noqa: E731
-    in_parts(work, count, -(-_WORTH_DIVIDING * count // made.nbytes))
+    in_parts(work, count, -(-_BYTES_PER_THREAD * count // made.nbytes))
     return made
 
 
@@ -169,9 +169,7 @@ def _reverse(xp: ArrayModule, x: Array, dims: Array) -> Array:
     return xp.flip(x, axes) if axes else x
 
 
-@gradient("ReverseV2", "Reverse")
-def _reverse_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
-    return apply_any(op.type, dense_gradient(dy), op._inputs[1]), None
+gradient("ReverseV2", "Reverse")(lambda op, dy: (apply_any(op.type, dense_gradient(dy), op._inputs[1]), None))
 
 
 @export("reverse", "reverse_v2", "manip.reverse")

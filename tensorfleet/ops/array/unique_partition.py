@@ -38,10 +38,12 @@ from tensorfleet.ops.samples import case
 # -- unique ------------------------------------------------------------------------------------------
 
 
-_DENSE = 64  # a table with so many places for each value costs less than sorting the values
-_IN_CACHE = 1 << 16  # places of a table that stays in the processor's cache, however few values there are
-_MANY_STRINGS = 16384  # of which each takes longer in a dictionary
-_FEW_OTHERS = 64  # values among which others are found without sorting all together
+_TABLE_PLACES_PER_VALUE = 64  # a table with so many places for each value costs less than sorting the values
+_CACHED_TABLE_PLACES = (
+    1 << 16
+)  # places of a table that stays in the processor's cache, however few values there are
+_MIN_INDEXED_STRINGS = 16384  # of which each takes longer in a dictionary
+_MAX_UNSORTED_OTHERS = 64  # values among which others are found without sorting all together
 
 
 def _first_seen_dense(x: Array, low: int, places: int) -> tuple[Array, Array]:
@@ -90,13 +92,13 @@ def _first_seen_strings(x: Strings) -> tuple[Array | Strings, Array, Array] | No
 
 def _first_seen(x: Array | Strings, axis: int) -> tuple[Array | Strings, Array, Array | None]:
     """The distinct values in the order they first occur, each value's number, and, if it fell off, how often it occurs."""
-    many = together(x, _MANY_STRINGS) if x.ndim == 1 and x.dtype == object else None
+    many = together(x, _MIN_INDEXED_STRINGS) if x.ndim == 1 and x.dtype == object else None
     if many is not None and (found := _first_seen_strings(many)) is not None:
         return found
     x = np.asarray(x)
     if x.ndim == 1 and x.dtype.kind in "iu" and x.size:
         low, high = int(x.min()), int(x.max())
-        if high - low < max(_DENSE * x.size, _IN_CACHE):
+        if high - low < max(_TABLE_PLACES_PER_VALUE * x.size, _CACHED_TABLE_PLACES):
             return *_first_seen_dense(x, low, high - low + 1), None
         if (high - low).bit_length() + x.size.bit_length() < 63:
             return _first_seen_packed(x, low)
@@ -172,7 +174,7 @@ def _several(ops: list[Operation], given: list[list[Array]]) -> list[tuple[Array
     low = int(x.min())
     span = int(x.max()) - low + 1
     places = span * len(vectors)
-    if places >= max(_DENSE * x.size, _IN_CACHE):
+    if places >= max(_TABLE_PLACES_PER_VALUE * x.size, _CACHED_TABLE_PLACES):
         return None
     starts = np.cumsum([0, *sizes])
     added = np.arange(len(vectors)) * span - low
@@ -300,7 +302,7 @@ def _list_diff(ctx: HostContext, x: Array, y: Array, *, out_idx: DType) -> tuple
 
 def _among(x: Array, y: Array) -> Array:
     """Which elements of one vector are in another."""
-    if x.dtype.kind not in "iu" or x.dtype.itemsize > 4 or len(y) < _FEW_OTHERS:
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > 4 or len(y) < _MAX_UNSORTED_OTHERS:
         return np.isin(x, y)
     least = int(np.iinfo(x.dtype).min)  # what is sorted together with its number must not be negative
     union, which = union_of(np.concatenate([x, y]).astype(np.int64) - least)
@@ -321,7 +323,7 @@ class ListDiff(NamedTuple):
 
 @export("setdiff1d")
 def setdiff1d(
-    x: TensorLike, y: TensorLike, index_dtype: TensorLike = dtypes.int32, name: str | None = None
+    x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None
 ) -> ListDiff:
     """The elements of `x` that are not in `y`, in order, with their positions."""
     return ListDiff(*apply_list("ListDiff", x, y, out_idx=index_dtype, name=name))
@@ -331,7 +333,7 @@ def setdiff1d(
 
 
 # With more parts than this, sorting costs less than looking for each.
-_MANY_PARTS = 64
+_MAX_SCANNED_PARTS = 64
 
 
 def _partition_shape(op: Operation) -> list[TensorShape]:
@@ -369,7 +371,7 @@ def _dynamic_partition(
         where, value = first_bad(ok, partitions)
         raise invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
     rows, flat = data.reshape((partitions.size, *data.shape[n:])), partitions.reshape(-1)
-    if num_partitions > _MANY_PARTS:
+    if num_partitions > _MAX_SCANNED_PARTS:
         order = np.argsort(flat, kind="stable")
         ends = np.cumsum(np.bincount(flat, minlength=num_partitions))
         return tuple(rows[some] for some in np.split(order, ends[:-1]))

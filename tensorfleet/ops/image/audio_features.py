@@ -19,7 +19,7 @@ from tensorfleet.ops.samples import case
 
 _PLACE = "contrib.framework.python.ops.audio_ops"
 _WAVES = np.sin(np.arange(64, dtype=np.float32).reshape(32, 2))
-_QUIETEST = 1e-12  # what the logarithm of silence is taken of
+_SILENCE_ENERGY = 1e-12  # what the logarithm of silence is taken of
 
 
 def _transform_length(window: int) -> int:
@@ -116,7 +116,7 @@ def _mfcc(ctx: HostContext, spectrogram: Array, rate: Array, *, op: Operation) -
     heard = np.sqrt(spectrogram.astype(np.float64)) @ _mel_weights(size, int(rate), low, high, bands)
     angles = np.arange(kept)[:, None] * (np.pi / bands) * (np.arange(bands) + 0.5)
     cosines = np.sqrt(2.0 / bands) * np.cos(angles)
-    result: Array = (np.log(np.maximum(heard, _QUIETEST)) @ cosines.T).astype(np.float32)
+    result: Array = (np.log(np.maximum(heard, _SILENCE_ENERGY)) @ cosines.T).astype(np.float32)
     return result
 
 

@@ -66,9 +66,9 @@ class _Boxes:
 
 
 # Boxes of one group, and of each of several, that are compared with those kept, and with each other, at a time.
-_TOGETHER = 64
-_TOGETHER_OF_EACH = 32
-_PART = 1 << 17  # boxes that are worth a thread of their own
+_BOXES_AT_ONCE = 64
+_BOXES_AT_ONCE_PER_GROUP = 32
+_BOXES_PER_THREAD = 1 << 17  # boxes that are worth a thread of their own
 
 
 def _keep_apart(
@@ -76,7 +76,7 @@ def _keep_apart(
 ) -> list[list[int]]:
     """The boxes kept of each group, best first: none that overlaps a better one that is kept."""
     counts = (scores > least).sum(1).tolist()
-    size = _TOGETHER if len(scores) == 1 else _TOGETHER_OF_EACH
+    size = _BOXES_AT_ONCE if len(scores) == 1 else _BOXES_AT_ONCE_PER_GROUP
     order = _best_first(scores, size * (1 + 2 * limit // size))
     kept: list[list[int]] = [[] for _ in scores]
     for start in range(0, max(counts, default=0), size):
@@ -126,7 +126,7 @@ def _best_first(scores: Array, count: int) -> Array:
 
 def _as_bits(flags: Array) -> list[Any]:
     """The flags along the last axis as one number, the first flag as its lowest bit."""
-    size = _TOGETHER if flags.shape[-1] > _TOGETHER_OF_EACH else _TOGETHER_OF_EACH
+    size = _BOXES_AT_ONCE if flags.shape[-1] > _BOXES_AT_ONCE_PER_GROUP else _BOXES_AT_ONCE_PER_GROUP
     padded = np.zeros((*flags.shape[:-1], size), bool)
     padded[..., : flags.shape[-1]] = flags
     numbers: list[Any] = np.packbits(padded, -1, bitorder="little").view(f"<u{size // 8}")[..., 0].tolist()
@@ -406,7 +406,7 @@ def _combined_nms(
             float(least),
         )
 
-    in_parts(some, len(by_class), _PART // max(scores.shape[1], 1) + 1)
+    in_parts(some, len(by_class), _BOXES_PER_THREAD // max(scores.shape[1], 1) + 1)
     group = np.repeat(np.arange(len(kept)), list(map(len, kept)))
     box = np.fromiter(chain.from_iterable(kept), np.int64, len(group))
     found, image = by_class[group, box], group // max(classes, 1)

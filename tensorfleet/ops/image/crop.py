@@ -25,8 +25,8 @@ _IMAGE = np.random.RandomState(0).rand(2, 4, 5, 3).astype(np.float32)
 _BOXES = np.array([[0.1, 0.05, 0.83, 0.9], [0.9, 0.71, 0.23, 0.17], [-0.3, 0.2, 1.2, 0.9]], np.float32)
 _WHICH = np.array([0, 1, 1], np.int32)
 _CROP = np.array([3, 2], np.int32)
-_PART = 1 << 16  # numbers in crops that are worth a thread of their own
-_STEP = 30  # what it costs to begin with a row of numbers that is added to another, in numbers
+_NUMBERS_PER_THREAD = 1 << 16  # numbers in crops that are worth a thread of their own
+_ROW_START_COST = 30  # what it costs to begin with a row of numbers that is added to another, in numbers
 
 
 # -- crops by boxes ----------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _spread(dy: Array, which: Array, down: _Shares, across: _Shares, out: Array)
     """Adds crops to the images they come from."""
     boxes, rows, columns, depth = dy.shape
     if 3 * down.span * across.span * depth > 4 * rows * columns * (
-        depth + _STEP
+        depth + _ROW_START_COST
     ):  # passes by what they go through
         kind = np.int64 if max(out.size, 4 * dy.size) >= 1 << 31 else np.int32
         lines = which.astype(kind)[:, None, None] * out.shape[1] + down.pixels
@@ -229,7 +229,7 @@ def _uncropped(dy: Array, down: _Shares, across: _Shares) -> list[tuple[int, Arr
         made = _added(turned, down.within(which), down.weights[which], count * down.span)
         found[start] = made.reshape(count, down.span, across.span, depth)
 
-    in_parts(some, len(dy), _PART // dy[0].size + 1)
+    in_parts(some, len(dy), _NUMBERS_PER_THREAD // dy[0].size + 1)
     return sorted(found.items())
 
 

@@ -88,8 +88,8 @@ def _along(weights: Array, axis: int) -> Array:
     return weights.reshape(shape)
 
 
-_FEW = 8  # input lines that an output is made from, up to which they are added one by one
-_FEW_ACROSS = 4  # the same along the width, of as many outputs as there are inputs
+_MAX_ADDED_LINES = 8  # input lines that an output is made from, up to which they are added one by one
+_MAX_ADDED_COLUMNS = 4  # the same along the width, of as many outputs as there are inputs
 
 
 def _times(xp: ArrayModule, weights: Array, x: Array, axis: int) -> Array:
@@ -98,13 +98,13 @@ def _times(xp: ArrayModule, weights: Array, x: Array, axis: int) -> Array:
     if axis == 2:
         if is_numpy(xp):
             return xp.matmul(weights, x)
-        if count * len(weights) > _FEW_ACROSS * weights.shape[1]:
+        if count * len(weights) > _MAX_ADDED_COLUMNS * weights.shape[1]:
             columns = [
                 xp.einsum("ow,bhwc->bhoc", part, x[:, :, start:end]) for start, end, part in _blocks(weights)
             ]
             return columns[0] if len(columns) == 1 else xp.concatenate(columns, 2)
         return _times(xp, weights, x.swapaxes(1, 2), 1).swapaxes(1, 2)
-    if 0 < count <= _FEW:
+    if 0 < count <= _MAX_ADDED_LINES:
         index = np.argsort(weights == 0, axis=1, kind="stable")[:, :count]
         parts = np.take_along_axis(weights, index, 1)
         total = _taken(xp, x, index[:, 0], 1) * _along(parts[:, 0], 1)
@@ -286,13 +286,13 @@ def _resize_nearest_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, No
 
 # -- bicubic -----------------------------------------------------------------------------------------
 
-_TABLE = 1024  # positions between two pixels that weights are tabulated for
+_TABLE_STEPS = 1024  # positions between two pixels that weights are tabulated for
 
 
 @lru_cache(2)
 def _cubic_table(a: float) -> tuple[Array, Array]:
     """Weights of a pixel x away and of one 1 + x away, for x in steps of 1/1024."""
-    x = np.arange(_TABLE + 1) / _TABLE
+    x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     x = x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -309,8 +309,8 @@ def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[Ar
     near, far = _cubic_table(-0.5 if half_pixel_centers else -0.75)
     where = _positions(n_in, n_out, *grid)
     floor = np.floor(where)
-    offset = np.rint((where - floor) * np.float32(_TABLE)).astype(np.int64)
-    weights = [far[offset], near[offset], near[_TABLE - offset], far[_TABLE - offset]]
+    offset = np.rint((where - floor) * np.float32(_TABLE_STEPS)).astype(np.int64)
+    weights = [far[offset], near[offset], near[_TABLE_STEPS - offset], far[_TABLE_STEPS - offset]]
     wanted = [floor.astype(np.int64) + k for k in (-1, 0, 1, 2)]
     index = [np.clip(i, 0, n_in - 1) for i in wanted]
     if half_pixel_centers:  # pixels outside weigh nothing; the rest share their weight

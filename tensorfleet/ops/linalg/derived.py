@@ -53,9 +53,7 @@ def _cross(xp: ArrayModule, a: Array, b: Array) -> Array:
     return xp.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
 
 
-@gradient("Cross")
-def _cross_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
-    return apply("Cross", op.inputs[1], grad), apply("Cross", grad, op.inputs[0])
+gradient("Cross")(lambda op, grad: (apply("Cross", op.inputs[1], grad), apply("Cross", grad, op.inputs[0])))
 
 
 @export("cross", "linalg.cross")

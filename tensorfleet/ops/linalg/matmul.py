@@ -26,15 +26,22 @@ from tensorfleet.ops.samples import case
 
 _A, _B = REAL.astype(np.float64), np.arange(6.0).reshape(3, 2) / 4 - 0.5
 _C = COMPLEX.reshape(1, 3)
-_TINY = 4  # rows and columns of matrices that are multiplied number by number
-_ALIASED = 1 << 10  # bytes; of columns whose numbers lie a multiple of this apart, few fit into the cache
+_MAX_TINY_SIZE = 4  # rows and columns of matrices that are multiplied number by number
+_ALIASED_BYTES = (
+    1 << 10
+)  # bytes; of columns whose numbers lie a multiple of this apart, few fit into the cache
 
 
 def _product(xp: ArrayModule, a: Array, b: Array) -> Array:
     if is_numpy(xp):
         return product(wide(a), wide(b)).astype(a.dtype, copy=False)
     inner = a.shape[-1]
-    if a.ndim > 2 and max(a.shape[-2], b.shape[-1], inner) <= _TINY and inner and a.dtype.itemsize > 2:
+    if (
+        a.ndim > 2
+        and max(a.shape[-2], b.shape[-1], inner) <= _MAX_TINY_SIZE
+        and inner
+        and a.dtype.itemsize > 2
+    ):
         # XLA would call its product for each of them; this is one loop over all.
         return total(a[..., :, k, None] * b[..., k, None, :] for k in range(inner))
     return xp.matmul(a, b)
@@ -48,7 +55,7 @@ def _product_by_columns(xp: ArrayModule, a: Array, b: Array) -> Array:
         return _product(xp, left, b)
     if columns <= max(min(inner, rows) // 4, min(inner // 2, rows // 8)):  # as measured
         return xp.swapaxes(stored(xp, _product(xp, xp.swapaxes(b, -1, -2), a)), -1, -2)
-    return _product(xp, stored(xp, left) if rows * a.dtype.itemsize % _ALIASED == 0 else left, b)
+    return _product(xp, stored(xp, left) if rows * a.dtype.itemsize % _ALIASED_BYTES == 0 else left, b)
 
 
 def _matmul_shape(op: Operation) -> TensorShape:

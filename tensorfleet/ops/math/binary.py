@@ -79,9 +79,7 @@ def _is_text(value: Tensor) -> bool:
     return isinstance(value, Tensor) and value.dtype.base_dtype == dtypes.string
 
 
-@binary("Sub", examples=_PAIRS)
-def _sub(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.subtract(x, y)
+binary("Sub", examples=_PAIRS)(lambda xp, x, y: xp.subtract(x, y))
 
 
 @gradient("Sub")

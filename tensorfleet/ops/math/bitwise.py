@@ -30,19 +30,9 @@ def _bits(name: str, examples: Sequence[case] = _PAIRS) -> Callable[[Kernel], Ke
     return binary(name, "integer", examples=examples)
 
 
-@_bits("BitwiseAnd")
-def _bitwise_and(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.bitwise_and(x, y)
-
-
-@_bits("BitwiseOr")
-def _bitwise_or(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.bitwise_or(x, y)
-
-
-@_bits("BitwiseXor")
-def _bitwise_xor(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.bitwise_xor(x, y)
+_bits("BitwiseAnd")(lambda xp, x, y: xp.bitwise_and(x, y))
+_bits("BitwiseOr")(lambda xp, x, y: xp.bitwise_or(x, y))
+_bits("BitwiseXor")(lambda xp, x, y: xp.bitwise_xor(x, y))
 
 
 @unary("Invert", "integer", examples=[case(INTS), case(np.array([1, 200], np.uint8))])
@@ -55,14 +45,8 @@ def _possible(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype)
 
 
-@_bits("LeftShift", _SHIFTS)
-def _left_shift(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.left_shift(x, _possible(xp, x, y))
-
-
-@_bits("RightShift", _SHIFTS)
-def _right_shift(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.right_shift(x, _possible(xp, x, y))
+_bits("LeftShift", _SHIFTS)(lambda xp, x, y: xp.left_shift(x, _possible(xp, x, y)))
+_bits("RightShift", _SHIFTS)(lambda xp, x, y: xp.right_shift(x, _possible(xp, x, y)))
 
 
 @op(

@@ -17,7 +17,7 @@ from tensorfleet.ops.common import SCALAR, require
 from tensorfleet.ops.samples import case
 
 _POINTS = np.array([[0.0, 0.0], [0.5, 1.0], [4.0, 4.0], [4.0, 5.0]], np.float32)
-_MOST = 1 << 20  # distances that are computed at a time
+_MAX_DISTANCES = 1 << 20  # distances that are computed at a time
 
 
 def _same_columns(op: Operation) -> list[TensorShape]:
@@ -42,7 +42,7 @@ def _nearest_neighbors(ctx: HostContext, points: Array, centers: Array, k: Array
     squares = (centers * centers).sum(1)
     places = np.zeros((len(points), count), np.int64)
     distances = np.zeros((len(points), count), np.float32)
-    step = max(1, _MOST // max(1, len(centers)))
+    step = max(1, _MAX_DISTANCES // max(1, len(centers)))
     for start in range(0, len(points), step):
         rows = points[start : start + step]
         found = squares - 2 * rows @ centers.T

@@ -88,19 +88,9 @@ def _less(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.less(x, y)
 
 
-@_compared("LessEqual")
-def _less_equal(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.less_equal(x, y)
-
-
-@_compared("Greater")
-def _greater(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.greater(x, y)
-
-
-@_compared("GreaterEqual")
-def _greater_equal(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.greater_equal(x, y)
+_compared("LessEqual")(lambda xp, x, y: xp.less_equal(x, y))
+_compared("Greater")(lambda xp, x, y: xp.greater(x, y))
+_compared("GreaterEqual")(lambda xp, x, y: xp.greater_equal(x, y))
 
 
 @op(
@@ -127,14 +117,8 @@ def _logical(name: str) -> Callable[[Kernel], Kernel]:
     return binary(name, "", signature="x: bool, y: bool -> z: bool", examples=_LOGIC)
 
 
-@_logical("LogicalAnd")
-def _logical_and(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.logical_and(x, y)
-
-
-@_logical("LogicalOr")
-def _logical_or(xp: ArrayModule, x: Array, y: Array) -> Array:
-    return xp.logical_or(x, y)
+_logical("LogicalAnd")(lambda xp, x, y: xp.logical_and(x, y))
+_logical("LogicalOr")(lambda xp, x, y: xp.logical_or(x, y))
 
 
 @op("LogicalNot", "x: bool -> y: bool", shape=lambda op: op._inputs[0].shape, examples=[case(_TRUTH)])

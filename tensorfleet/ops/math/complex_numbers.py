@@ -154,9 +154,7 @@ def _conj(xp: ArrayModule, x: Array) -> Array:
     return xp.conj(x)
 
 
-@gradient("Conj")
-def _conj_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("Conj", dy)
+gradient("Conj")(lambda op, dy: apply("Conj", dy))
 
 
 @export("math.conj", "conj")

@@ -58,14 +58,14 @@ def _scanned(
     return (xp.flip(out, at) if reverse else out).astype(x.dtype)
 
 
-_WORTH_A_CALL = 64  # elements
+_MIN_ELEMENTS_PER_CALL = 64  # elements
 
 
 def _accumulated(xp: ArrayModule, f: np.ufunc, a: Array, axis: int) -> Array:
     """`f` of all elements up to each. Numpy is slow along other axes than the last: a call for each place is faster."""
     if not is_numpy(xp):
         return (xp.cumsum if f is np.add else xp.cumprod)(a, axis=axis, dtype=a.dtype)
-    if axis % a.ndim == a.ndim - 1 or a.size <= _WORTH_A_CALL * a.shape[axis]:
+    if axis % a.ndim == a.ndim - 1 or a.size <= _MIN_ELEMENTS_PER_CALL * a.shape[axis]:
         return f.accumulate(a, axis, a.dtype)
     out = np.empty_like(a)
     before, *rest = zip(np.moveaxis(a, axis, 0), np.moveaxis(out, axis, 0), strict=True)

@@ -122,8 +122,10 @@ def sums_in_any_order(data: Array, ufunc: np.ufunc) -> bool:
     return (ufunc is np.add and (narrow or adds_rows(data))) or (ufunc is np.multiply and narrow)
 
 
-_TOGETHER = 64  # rows of each group that are joined with the same rows of all others at once
-_PART = 1 << 21  # elements that are worth a thread of their own: steps of fewer wait for each other
+_ROWS_AT_ONCE = 64  # rows of each group that are joined with the same rows of all others at once
+_ELEMENTS_PER_THREAD = (
+    1 << 21
+)  # elements that are worth a thread of their own: steps of fewer wait for each other
 
 
 def reduced(data: Array, starts: Array, ufunc: np.ufunc, rows: Array | None = None) -> Array:
@@ -138,7 +140,7 @@ def reduced(data: Array, starts: Array, ufunc: np.ufunc, rows: Array | None = No
         _reduce(data, starts[first:last], lengths[first:last], ufunc, rows, out[first:last])
 
     elements = count * math.prod(data.shape[1:])
-    in_parts(some, len(starts), len(starts) * _PART // max(elements, 1) + 1)
+    in_parts(some, len(starts), len(starts) * _ELEMENTS_PER_THREAD // max(elements, 1) + 1)
     return out
 
 
@@ -154,14 +156,16 @@ def _reduce(
     starts, lengths = starts[order], lengths[order]
     joined = np.take(data, places(starts), axis=0)
     others = np.empty_like(joined)
-    longer = np.searchsorted(-lengths, -np.arange(_TOGETHER + 1)).tolist()  # groups longer than k come first
-    for k in range(1, min(int(lengths[0]), _TOGETHER)):
+    longer = np.searchsorted(
+        -lengths, -np.arange(_ROWS_AT_ONCE + 1)
+    ).tolist()  # groups longer than k come first
+    for k in range(1, min(int(lengths[0]), _ROWS_AT_ONCE)):
         active = longer[k]
         some = joined[:active]
         np.take(data, places(starts[:active] + k), axis=0, out=others[:active], mode="clip")
         ufunc(some, others[:active], out=some)
-    for i in range(longer[_TOGETHER]):
-        rest = data[places(slice(starts[i] + _TOGETHER, starts[i] + lengths[i]))]
+    for i in range(longer[_ROWS_AT_ONCE]):
+        rest = data[places(slice(starts[i] + _ROWS_AT_ONCE, starts[i] + lengths[i]))]
         joined[i] = ufunc(joined[i], ufunc.reduce(rest, axis=0))
     out[order] = joined
 
@@ -171,9 +175,7 @@ def _segment_sum(ctx: HostContext, data: Array, ids: Array) -> Array:
     return _by_group(data, ids, np.add, 0)
 
 
-@gradient("SegmentSum")
-def _segment_sum_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
-    return apply("GatherV2", dy, op.inputs[1], np.int32(0)), None
+gradient("SegmentSum")(lambda op, dy: (apply("GatherV2", dy, op.inputs[1], np.int32(0)), None))
 
 
 @_sorted("SegmentMean")
@@ -344,9 +346,7 @@ def _unsorted_sum(xp: ArrayModule, data: Array, ids: Array, num: Array, *, check
     return _scatter(xp, data, ids, num, "add", 0, check)
 
 
-@gradient("UnsortedSegmentSum")
-def _unsorted_sum_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
-    return _gather_or_zero(dy, op.inputs[1], op.inputs[0]), None, None
+gradient("UnsortedSegmentSum")(lambda op, dy: (_gather_or_zero(dy, op.inputs[1], op.inputs[0]), None, None))
 
 
 def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Tensor:

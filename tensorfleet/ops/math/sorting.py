@@ -45,17 +45,19 @@ def _top_k_shape(op: Operation) -> TensorShape:
     return TensorShape._of((*dims[:-1], k))
 
 
-_FIRST_BLOCK = 64  # elements that are compared at once with the least of the largest; later blocks are longer
-_MOST_IN_HEAPS = (
+_FIRST_BLOCK_ELEMENTS = (
+    64  # elements that are compared at once with the least of the largest; later blocks are longer
+)
+_MAX_HEAP_ELEMENTS = (
     1 << 15
 )  # more are given in order, which is allowed too: numpy's sorting is faster than our heaps
-_FEW = 32  # up to so many, or so small a part of all, XLA's own top_k is the faster
+_MAX_XLA_TOP_K = 32  # up to so many, or so small a part of all, XLA's own top_k is the faster
 
 
 def _packs(x: Array, k: int) -> bool:
     """Whether an element and its position fit into one 64-bit integer, and sorting these pays."""
     kind = np.dtype(x.dtype)
-    return k > max(_FEW, x.shape[-1] // 64) and kind.itemsize <= 4 and kind.kind in "iuf"
+    return k > max(_MAX_XLA_TOP_K, x.shape[-1] // 64) and kind.itemsize <= 4 and kind.kind in "iuf"
 
 
 def _by_packed_sort(xp: ArrayModule, x: Array, k: int) -> tuple[Array, Array]:
@@ -99,7 +101,7 @@ def _heap(row: Array, k: int) -> list[tuple[Any, int]]:
     heap = [(v, -i) for i, v in enumerate(row[: k + 1].tolist())]
     heapq.heapify(heap)
     heapq.heappop(heap)
-    start, length = k + 1, _FIRST_BLOCK
+    start, length = k + 1, _FIRST_BLOCK_ELEMENTS
     while start < len(row):
         block = row[start : start + length]
         places = np.flatnonzero(block > heap[0][0])  # few: the others are not among the largest so far
@@ -153,7 +155,7 @@ def _top_k_v2(
     if k == 1:
         picked = x.argmax(-1, keepdims=True)
         return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
-    if not sorted and 1 < k < x.shape[-1] and x.size // x.shape[-1] * k <= _MOST_IN_HEAPS:
+    if not sorted and 1 < k < x.shape[-1] and x.size // x.shape[-1] * k <= _MAX_HEAP_ELEMENTS:
         picked = _left_in_heaps(x, k)
         return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
     # Sorted backward, so that of equal elements the first comes first.
@@ -193,7 +195,7 @@ def _in_top_k_shape(op: Operation) -> TensorShape:
     return vector_of(rows[0] if rows else None).merge_with(op._inputs[1].shape)
 
 
-_WORTH_DIVIDING = 1 << 18  # elements that one of several threads goes through
+_ELEMENTS_PER_THREAD = 1 << 18  # elements that one of several threads goes through
 _FITS_BYTE, _SQUARE_FITS = 255, 46_341
 
 
@@ -211,7 +213,7 @@ def _in_top_k(xp: ArrayModule, predictions: Array, targets: Array, k: Array | in
     if is_numpy(xp):
         among = np.empty(len(targets), bool)
         work = lambda a, b: _among(predictions[a:b], mine[a:b], k, among[a:b])  # noqa: E731
-        in_parts(work, len(targets), -(-_WORTH_DIVIDING // classes))
+        in_parts(work, len(targets), -(-_ELEMENTS_PER_THREAD // classes))
         hits: Array = known & among
         return hits
     # One sum tells both: with a number that is not finite there are more above than there can be.

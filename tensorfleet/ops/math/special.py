@@ -52,14 +52,8 @@ def _special(xp: ArrayModule, scipy_name: str, jax_name: str, *args: Array) -> A
     return result
 
 
-@unary("Erf", "floating", examples=_REAL)
-def _erf(xp: ArrayModule, x: Array) -> Array:
-    return _special(xp, "erf", "erf", x)
-
-
-@gradient("Erf")
-def _erf_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * _bell(op.inputs[0], 2 / np.sqrt(np.pi))
+unary("Erf", "floating", examples=_REAL)(lambda xp, x: _special(xp, "erf", "erf", x))
+gradient("Erf")(lambda op, dy: dy * _bell(op.inputs[0], 2 / np.sqrt(np.pi)))
 
 
 def _bell(x: Tensor, height: float) -> Tensor:
@@ -96,19 +90,9 @@ def _erfc(xp: ArrayModule, x: Array) -> Array:
     return xp.where(single < 0, 2 - right, right).astype(x.dtype)
 
 
-@gradient("Erfc")
-def _erfc_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * _bell(op.inputs[0], -2 / np.sqrt(np.pi))
-
-
-@unary("Lgamma", "floating", examples=_POSITIVE)
-def _lgamma(xp: ArrayModule, x: Array) -> Array:
-    return _special(xp, "gammaln", "lgamma", x)
-
-
-@gradient("Lgamma")
-def _lgamma_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Digamma", op.inputs[0])
+gradient("Erfc")(lambda op, dy: dy * _bell(op.inputs[0], -2 / np.sqrt(np.pi)))
+unary("Lgamma", "floating", examples=_POSITIVE)(lambda xp, x: _special(xp, "gammaln", "lgamma", x))
+gradient("Lgamma")(lambda op, dy: dy * apply("Digamma", op.inputs[0]))
 
 
 @unary("Digamma", "floating", examples=_POSITIVE)
@@ -341,14 +325,8 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     return apply("NextAfter", x1, x2, name=name)
 
 
-@unary("BesselI0e", "floating", examples=_REAL)
-def _bessel_i0e(xp: ArrayModule, x: Array) -> Array:
-    return _special(xp, "i0e", "bessel_i0e", x)
-
-
-@unary("BesselI1e", "floating", examples=_REAL)
-def _bessel_i1e(xp: ArrayModule, x: Array) -> Array:
-    return _special(xp, "i1e", "bessel_i1e", x)
+unary("BesselI0e", "floating", examples=_REAL)(lambda xp, x: _special(xp, "i0e", "bessel_i0e", x))
+unary("BesselI1e", "floating", examples=_REAL)(lambda xp, x: _special(xp, "i1e", "bessel_i1e", x))
 
 
 @gradient("BesselI0e")

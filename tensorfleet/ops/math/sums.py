@@ -60,9 +60,7 @@ def _accumulate_n(xp: ArrayModule, inputs: list[Array]) -> Array:
     return result
 
 
-@gradient("AddN", "AccumulateNV2")
-def _add_n_grad(op: Operation, dy: Tensor) -> list[Tensor]:
-    return [dy] * len(op.inputs)
+gradient("AddN", "AccumulateNV2")(lambda op, dy: [dy] * len(op.inputs))
 
 
 @export("math.add_n", "add_n")
@@ -127,9 +125,7 @@ def _l2_loss(xp: ArrayModule, t: Array) -> Array:
     return result
 
 
-@gradient("L2Loss")
-def _l2_loss_grad(op: Operation, dy: Tensor) -> Tensor:
-    return op.inputs[0] * dy
+gradient("L2Loss")(lambda op, dy: op.inputs[0] * dy)
 
 
 @export("nn.l2_loss")

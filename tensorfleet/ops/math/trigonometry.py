@@ -41,9 +41,7 @@ def _sin(xp: ArrayModule, x: Array) -> Array:
     return xp.sin(x) if is_numpy(xp) or x.dtype != np.float32 else angles.sin(xp, x)
 
 
-@gradient("Sin")
-def _sin_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Cos", conj(op.inputs[0]))
+gradient("Sin")(lambda op, dy: dy * apply("Cos", conj(op.inputs[0])))
 
 
 @unary("Cos", examples=_ANYWHERE)
@@ -51,19 +49,9 @@ def _cos(xp: ArrayModule, x: Array) -> Array:
     return xp.cos(x) if is_numpy(xp) or x.dtype != np.float32 else angles.cos(xp, x)
 
 
-@gradient("Cos")
-def _cos_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Neg", apply("Sin", conj(op.inputs[0])))
-
-
-@unary("Tan", examples=_INSIDE)
-def _tan(xp: ArrayModule, x: Array) -> Array:
-    return xp.tan(x)
-
-
-@gradient("Tan")
-def _tan_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Square", apply("Reciprocal", apply("Cos", conj(op.inputs[0]))))
+gradient("Cos")(lambda op, dy: dy * apply("Neg", apply("Sin", conj(op.inputs[0]))))
+unary("Tan", examples=_INSIDE)(lambda xp, x: xp.tan(x))
+gradient("Tan")(lambda op, dy: dy * apply("Square", apply("Reciprocal", apply("Cos", conj(op.inputs[0])))))
 
 
 @unary("Asin", examples=_INSIDE)
@@ -86,9 +74,7 @@ def _acos_grad(op: Operation, dy: Tensor) -> Tensor:
     return apply("Neg", dy * apply("Reciprocal", apply("Sqrt", _one_minus_square(conj(op.inputs[0])))))
 
 
-@unary("Atan", examples=_ANYWHERE)
-def _atan(xp: ArrayModule, x: Array) -> Array:
-    return xp.arctan(x)
+unary("Atan", examples=_ANYWHERE)(lambda xp, x: xp.arctan(x))
 
 
 @gradient("Atan")
@@ -96,64 +82,18 @@ def _atan_grad(op: Operation, dy: Tensor) -> Tensor:
     return dy * apply("Reciprocal", constant_like(1, dy) + apply("Square", conj(op.inputs[0])))
 
 
-@unary("Sinh", examples=_ANYWHERE)
-def _sinh(xp: ArrayModule, x: Array) -> Array:
-    return xp.sinh(x)
-
-
-@gradient("Sinh")
-def _sinh_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Cosh", conj(op.inputs[0]))
-
-
-@unary("Cosh", examples=_ANYWHERE)
-def _cosh(xp: ArrayModule, x: Array) -> Array:
-    return xp.cosh(x)
-
-
-@gradient("Cosh")
-def _cosh_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Sinh", conj(op.inputs[0]))
-
-
-@unary("Asinh", examples=_ANYWHERE)
-def _asinh(xp: ArrayModule, x: Array) -> Array:
-    return xp.arcsinh(x)
-
-
-@gradient("Asinh")
-def _asinh_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy / apply("Cosh", conj(op.outputs[0]))
-
-
-@unary("Acosh", examples=_ABOVE_ONE)
-def _acosh(xp: ArrayModule, x: Array) -> Array:
-    return xp.arccosh(x)
-
-
-@gradient("Acosh")
-def _acosh_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy / apply("Sinh", conj(op.outputs[0]))
-
-
-@unary("Atanh", examples=_INSIDE)
-def _atanh(xp: ArrayModule, x: Array) -> Array:
-    return xp.arctanh(x)
-
-
-@gradient("Atanh")
-def _atanh_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Reciprocal", _one_minus_square(conj(op.inputs[0])))
-
-
-@unary("Tanh", examples=_ANYWHERE)
-def _tanh(xp: ArrayModule, x: Array) -> Array:
-    return xp.tanh(x)
-
-
-@gradient("Tanh")
-def _tanh_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("TanhGrad", conj(op.outputs[0]), dy)
+unary("Sinh", examples=_ANYWHERE)(lambda xp, x: xp.sinh(x))
+gradient("Sinh")(lambda op, dy: dy * apply("Cosh", conj(op.inputs[0])))
+unary("Cosh", examples=_ANYWHERE)(lambda xp, x: xp.cosh(x))
+gradient("Cosh")(lambda op, dy: dy * apply("Sinh", conj(op.inputs[0])))
+unary("Asinh", examples=_ANYWHERE)(lambda xp, x: xp.arcsinh(x))
+gradient("Asinh")(lambda op, dy: dy / apply("Cosh", conj(op.outputs[0])))
+unary("Acosh", examples=_ABOVE_ONE)(lambda xp, x: xp.arccosh(x))
+gradient("Acosh")(lambda op, dy: dy / apply("Sinh", conj(op.outputs[0])))
+unary("Atanh", examples=_INSIDE)(lambda xp, x: xp.arctanh(x))
+gradient("Atanh")(lambda op, dy: dy * apply("Reciprocal", _one_minus_square(conj(op.inputs[0]))))
+unary("Tanh", examples=_ANYWHERE)(lambda xp, x: xp.tanh(x))
+gradient("Tanh")(lambda op, dy: apply("TanhGrad", conj(op.outputs[0]), dy))
 
 
 @gradient_op("TanhGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])
@@ -179,9 +119,7 @@ def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     return result
 
 
-@gradient("Sigmoid")
-def _sigmoid_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("SigmoidGrad", conj(op.outputs[0]), dy)
+gradient("Sigmoid")(lambda op, dy: apply("SigmoidGrad", conj(op.outputs[0]), dy))
 
 
 @export("math.log_sigmoid", "log_sigmoid")

@@ -39,14 +39,8 @@ _ABOVE_ZERO = [case(POSITIVE.astype(np.float32)), case(POSITIVE), case(COMPLEX),
 _KINKED = [case(REAL, grad=False), case(POSITIVE, grad=False)]
 
 
-@unary("Neg", _SIGNED, examples=_SAMPLES)
-def _neg(xp: ArrayModule, x: Array) -> Array:
-    return xp.negative(x)
-
-
-@gradient("Neg")
-def _neg_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("Neg", dy)
+unary("Neg", _SIGNED, examples=_SAMPLES)(lambda xp, x: xp.negative(x))
+gradient("Neg")(lambda op, dy: apply("Neg", dy))
 
 
 @unary("Abs", _SIGNED_REAL, examples=[case(REAL), case(INTS)])
@@ -54,9 +48,7 @@ def _abs(xp: ArrayModule, x: Array) -> Array:
     return xp.abs(x)
 
 
-@gradient("Abs")
-def _abs_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Sign", op.inputs[0])
+gradient("Abs")(lambda op, dy: dy * apply("Sign", op.inputs[0]))
 
 
 @op(
@@ -95,9 +87,7 @@ def _sign(xp: ArrayModule, x: Array) -> Array:
     return xp.sign(x)
 
 
-@gradient("Sign")
-def _sign_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("ZerosLike", op.inputs[0])
+gradient("Sign")(lambda op, dy: apply("ZerosLike", op.inputs[0]))
 
 
 @export("math.sign", "sign")
@@ -117,14 +107,8 @@ def _square_grad(op: Operation, dy: Tensor) -> Tensor:
     return apply("Mul", dy, apply("Mul", x, constant_like(2, x)))
 
 
-@unary("Sqrt", examples=_ABOVE_ZERO)
-def _sqrt(xp: ArrayModule, x: Array) -> Array:
-    return xp.sqrt(x)
-
-
-@gradient("Sqrt")
-def _sqrt_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("SqrtGrad", op.outputs[0], dy)
+unary("Sqrt", examples=_ABOVE_ZERO)(lambda xp, x: xp.sqrt(x))
+gradient("Sqrt")(lambda op, dy: apply("SqrtGrad", op.outputs[0], dy))
 
 
 def gradient_op(name: str, examples: Sequence[case] = ()) -> Callable[[Kernel], Kernel]:
@@ -161,9 +145,7 @@ def _rsqrt(xp: ArrayModule, x: Array) -> Array:
     return lax.rsqrt(x)
 
 
-@gradient("Rsqrt")
-def _rsqrt_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("RsqrtGrad", op.outputs[0], dy)
+gradient("Rsqrt")(lambda op, dy: apply("RsqrtGrad", op.outputs[0], dy))
 
 
 @gradient_op("RsqrtGrad")
@@ -185,9 +167,7 @@ def _one_over(xp: ArrayModule, x: Array) -> Array:
     return xp.divide(x.dtype.type(1), x)
 
 
-@unary("Reciprocal", _SIGNED, examples=_SMOOTH)
-def _reciprocal(xp: ArrayModule, x: Array) -> Array:
-    return _one_over(xp, x)
+unary("Reciprocal", _SIGNED, examples=_SMOOTH)(lambda xp, x: _one_over(xp, x))
 
 
 @unary("Inv", _SIGNED, examples=_SMOOTH)
@@ -195,9 +175,7 @@ def _inv(xp: ArrayModule, x: Array) -> Array:
     return _one_over(xp, x)
 
 
-@gradient("Reciprocal", "Inv")
-def _reciprocal_grad(op: Operation, dy: Tensor) -> Tensor:
-    return apply("ReciprocalGrad", op.outputs[0], dy)
+gradient("Reciprocal", "Inv")(lambda op, dy: apply("ReciprocalGrad", op.outputs[0], dy))
 
 
 def _minus_squared(xp: ArrayModule, y: Array, dy: Array) -> Array:
@@ -205,14 +183,8 @@ def _minus_squared(xp: ArrayModule, y: Array, dy: Array) -> Array:
     return _where_asked(xp, dy, xp.negative(dy) * c * c)
 
 
-@gradient_op("ReciprocalGrad")
-def _reciprocal_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
-    return _minus_squared(xp, y, dy)
-
-
-@gradient_op("InvGrad")
-def _inv_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
-    return _minus_squared(xp, y, dy)
+gradient_op("ReciprocalGrad")(lambda xp, y, dy: _minus_squared(xp, y, dy))
+gradient_op("InvGrad")(lambda xp, y, dy: _minus_squared(xp, y, dy))
 
 
 @gradient("ReciprocalGrad", "InvGrad")
@@ -225,24 +197,10 @@ def _reciprocal_grad_grad(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
 # -- exponentials and logarithms ---------------------------------------------------------------------
 
 
-@unary("Exp", examples=_SMOOTH)
-def _exp(xp: ArrayModule, x: Array) -> Array:
-    return xp.exp(x)
-
-
-@gradient("Exp")
-def _exp_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * conj(op.outputs[0])
-
-
-@unary("Expm1", examples=_SMOOTH)
-def _expm1(xp: ArrayModule, x: Array) -> Array:
-    return xp.expm1(x)
-
-
-@gradient("Expm1")
-def _expm1_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Exp", conj(op.inputs[0]))
+unary("Exp", examples=_SMOOTH)(lambda xp, x: xp.exp(x))
+gradient("Exp")(lambda op, dy: dy * conj(op.outputs[0]))
+unary("Expm1", examples=_SMOOTH)(lambda xp, x: xp.expm1(x))
+gradient("Expm1")(lambda op, dy: dy * apply("Exp", conj(op.inputs[0])))
 
 
 @unary("Log", examples=_ABOVE_ZERO)
@@ -250,14 +208,8 @@ def _log(xp: ArrayModule, x: Array) -> Array:
     return xp.log(x)
 
 
-@gradient("Log")
-def _log_grad(op: Operation, dy: Tensor) -> Tensor:
-    return dy * apply("Reciprocal", conj(op.inputs[0]))
-
-
-@unary("Log1p", examples=_ABOVE_ZERO)
-def _log1p(xp: ArrayModule, x: Array) -> Array:
-    return xp.log1p(x)
+gradient("Log")(lambda op, dy: dy * apply("Reciprocal", conj(op.inputs[0])))
+unary("Log1p", examples=_ABOVE_ZERO)(lambda xp, x: xp.log1p(x))
 
 
 @gradient("Log1p")
@@ -269,14 +221,8 @@ def _log1p_grad(op: Operation, dy: Tensor) -> Tensor:
 # -- rounding and tests ------------------------------------------------------------------------------
 
 
-@unary("Floor", "floating", examples=_KINKED)
-def _floor(xp: ArrayModule, x: Array) -> Array:
-    return xp.floor(x)
-
-
-@unary("Ceil", "floating", examples=_KINKED)
-def _ceil(xp: ArrayModule, x: Array) -> Array:
-    return xp.ceil(x)
+unary("Floor", "floating", examples=_KINKED)(lambda xp, x: xp.floor(x))
+unary("Ceil", "floating", examples=_KINKED)(lambda xp, x: xp.ceil(x))
 
 
 @unary(
@@ -295,14 +241,8 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
     return x if x.dtype.is_integer else apply("Round", x, name=name)
 
 
-@unary("Rint", "floating", examples=_KINKED)
-def _rint(xp: ArrayModule, x: Array) -> Array:
-    return xp.rint(x)
-
-
-@gradient("Floor", "Ceil", "Round", "Rint")
-def _step_grad(op: Operation, dy: Tensor) -> Any:
-    return None
+unary("Rint", "floating", examples=_KINKED)(lambda xp, x: xp.rint(x))
+gradient("Floor", "Ceil", "Round", "Rint")(lambda op, dy: None)
 
 
 _ODD = [case(np.array([1.0, np.nan, np.inf, -np.inf], np.float32)), case(POSITIVE)]
@@ -312,19 +252,9 @@ def _test(name: str) -> Callable[[Kernel], Kernel]:
     return op(name, "x: T -> y: bool", "T: floating", shape=same_as_input, examples=_ODD)
 
 
-@_test("IsNan")
-def _is_nan(xp: ArrayModule, x: Array) -> Array:
-    return xp.isnan(x)
-
-
-@_test("IsInf")
-def _is_inf(xp: ArrayModule, x: Array) -> Array:
-    return xp.isinf(x)
-
-
-@_test("IsFinite")
-def _is_finite(xp: ArrayModule, x: Array) -> Array:
-    return xp.isfinite(x)
+_test("IsNan")(lambda xp, x: xp.isnan(x))
+_test("IsInf")(lambda xp, x: xp.isinf(x))
+_test("IsFinite")(lambda xp, x: xp.isfinite(x))
 
 
 @export("math.is_finite", "debugging.is_finite", "is_finite")

@@ -54,12 +54,12 @@ def _zero(x: Array) -> Array:
     return result
 
 
-_WORTH_CLIPPING = 1 << 14  # elements
+_MIN_CLIPPED_ELEMENTS = 1 << 14  # elements
 
 
 def _between(xp: ArrayModule, x: Array, most: float) -> Array:
     """`x` within 0 and `most`. Numpy compares with one number four times as fast if it clips, after a longer start."""
-    if xp is np and x.size > _WORTH_CLIPPING and x.dtype.kind == "f":
+    if xp is np and x.size > _MIN_CLIPPED_ELEMENTS and x.dtype.kind == "f":
         return np.clip(x, _zero(x), x.dtype.type(most))
     above = xp.maximum(x, _zero(x))
     return above if most == np.inf else xp.minimum(above, x.dtype.type(most))
@@ -70,14 +70,8 @@ def _relu(xp: ArrayModule, x: Array) -> Array:
     return _between(xp, x, np.inf)
 
 
-@gradient("Relu")
-def _relu_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("ReluGrad", dy, op.outputs[0])
-
-
-@_activation_grad("ReluGrad", types="real")
-def _relu_grad(xp: ArrayModule, g: Array, x: Array) -> Array:
-    return xp.where(x > _zero(x), g, _zero(g))
+gradient("Relu")(lambda op, dy: apply("ReluGrad", dy, op.outputs[0]))
+_activation_grad("ReluGrad", types="real")(lambda xp, g, x: xp.where(x > _zero(x), g, _zero(g)))
 
 
 @gradient("ReluGrad")
@@ -91,9 +85,7 @@ def _relu6(xp: ArrayModule, x: Array) -> Array:
     return _between(xp, x, 6)
 
 
-@gradient("Relu6")
-def _relu6_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("Relu6Grad", dy, op.outputs[0])
+gradient("Relu6")(lambda op, dy: apply("Relu6Grad", dy, op.outputs[0]))
 
 
 @_activation_grad("Relu6Grad", types="real", examples=[case(REAL, REAL * np.float32(3))])
@@ -128,9 +120,7 @@ def _leaky_relu(xp: ArrayModule, x: Array, *, alpha: float) -> Array:
     return xp.where(x > _zero(x), x, x * x.dtype.type(alpha))
 
 
-@gradient("LeakyRelu")
-def _leaky_relu_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("LeakyReluGrad", dy, op.inputs[0], alpha=op.get_attr("alpha"))
+gradient("LeakyRelu")(lambda op, dy: apply("LeakyReluGrad", dy, op.inputs[0], alpha=op.get_attr("alpha")))
 
 
 @_activation_grad("LeakyReluGrad", attrs="alpha: float = 0.2; ")
@@ -156,24 +146,10 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
         return apply("LeakyRelu", x, alpha=float(alpha), name=scope)
 
 
-@_activation("Elu")
-def _elu(xp: ArrayModule, x: Array) -> Array:
-    return xp.where(x < _zero(x), xp.expm1(xp.minimum(x, _zero(x))), x)
-
-
-@gradient("Elu")
-def _elu_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("EluGrad", dy, op.outputs[0])
-
-
-@_activation_grad("EluGrad", "outputs")
-def _elu_grad(xp: ArrayModule, g: Array, y: Array) -> Array:
-    return xp.where(y < _zero(y), (y + y.dtype.type(1)) * g, g)
-
-
-@gradient("EluGrad")
-def _elu_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
-    return _of_outputs("EluGrad", op, dz)
+_activation("Elu")(lambda xp, x: xp.where(x < _zero(x), xp.expm1(xp.minimum(x, _zero(x))), x))
+gradient("Elu")(lambda op, dy: apply("EluGrad", dy, op.outputs[0]))
+_activation_grad("EluGrad", "outputs")(lambda xp, g, y: xp.where(y < _zero(y), (y + y.dtype.type(1)) * g, g))
+gradient("EluGrad")(lambda op, dz: _of_outputs("EluGrad", op, dz))
 
 
 def _of_outputs(kind: str, op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
@@ -189,9 +165,7 @@ def _selu(xp: ArrayModule, x: Array) -> Array:
     return xp.where(x < _zero(x), below, x * x.dtype.type(_SELU_SCALE))
 
 
-@gradient("Selu")
-def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("SeluGrad", dy, op.outputs[0])
+gradient("Selu")(lambda op, dy: apply("SeluGrad", dy, op.outputs[0]))
 
 
 @_activation_grad("SeluGrad", "outputs")
@@ -200,9 +174,7 @@ def _selu_grad(xp: ArrayModule, g: Array, y: Array) -> Array:
     return xp.where(y < _zero(y), g * (y + kind(_SELU_SCALE_ALPHA)), g * kind(_SELU_SCALE))
 
 
-@gradient("SeluGrad")
-def _selu_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
-    return _of_outputs("SeluGrad", op, dz)
+gradient("SeluGrad")(lambda op, dz: _of_outputs("SeluGrad", op, dz))
 
 
 @_activation("Softplus", examples=[*_SAMPLES, case(np.array([-200.0, 200.0], np.float32))])
@@ -211,9 +183,7 @@ def _softplus(xp: ArrayModule, x: Array) -> Array:
     return (xp.maximum(w, _zero(w)) + xp.log1p(xp.exp(-xp.abs(w)))).astype(x.dtype)
 
 
-@gradient("Softplus")
-def _softplus_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("SoftplusGrad", dy, op.inputs[0])
+gradient("Softplus")(lambda op, dy: apply("SoftplusGrad", dy, op.inputs[0]))
 
 
 @_activation_grad("SoftplusGrad")
@@ -236,9 +206,7 @@ def _softsign(xp: ArrayModule, x: Array) -> Array:
     return result
 
 
-@gradient("Softsign")
-def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("SoftsignGrad", dy, op.inputs[0])
+gradient("Softsign")(lambda op, dy: apply("SoftsignGrad", dy, op.inputs[0]))
 
 
 @_activation_grad("SoftsignGrad")
@@ -307,9 +275,7 @@ def _bias_add(xp: ArrayModule, x: Array, bias: Array, *, data_format: bytes) -> 
     return _add_bias(x, bias, data_format)
 
 
-@gradient("BiasAdd")
-def _bias_add_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
-    return dy, apply("BiasAddGrad", dy, data_format=op.get_attr("data_format"))
+gradient("BiasAdd")(lambda op, dy: (dy, apply("BiasAddGrad", dy, data_format=op.get_attr("data_format"))))
 
 
 @op(
@@ -323,9 +289,7 @@ def _bias_add_v1(xp: ArrayModule, x: Array, bias: Array) -> Array:
     return _add_bias(x, bias, b"NHWC")
 
 
-@gradient("BiasAddV1")
-def _bias_add_v1_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
-    return dy, apply("BiasAddGrad", dy)
+gradient("BiasAddV1")(lambda op, dy: (dy, apply("BiasAddGrad", dy)))
 
 
 def _bias_shape(op: Operation) -> TensorShape:

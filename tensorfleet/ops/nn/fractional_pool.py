@@ -23,7 +23,7 @@ from tensorfleet.ops.nn.shapes import of_rank
 
 _ATTRS = "pooling_ratio: list(float); pseudo_random: bool = false; overlapping: bool = false; "
 _ATTRS += "deterministic: bool = false; seed: int = 0; seed2: int = 0; T: {float, double, int32, int64}"
-_PART = 1 << 17  # elements that are worth a thread of their own
+_ELEMENTS_PER_THREAD = 1 << 17  # elements that are worth a thread of their own
 _POOLED = "value: T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
 
 
@@ -151,7 +151,7 @@ def _reduced(
         if averaged:
             _shares(out[start:stop], rows, columns, out[start:stop])
 
-    in_parts(some, len(x), _PART // max(x[:1].size, 1) + 1)
+    in_parts(some, len(x), _ELEMENTS_PER_THREAD // max(x[:1].size, 1) + 1)
     return out, limits
 
 

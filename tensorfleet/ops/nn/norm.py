@@ -27,13 +27,13 @@ _LRN = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: floa
 _LRN += "T: {half, bfloat16, float} = float"
 
 
-_FEW_CHANNELS = 64  # up to so many, a product with a band of ones is faster than shifted sums
+_MAX_BAND_CHANNELS = 64  # up to so many, a product with a band of ones is faster than shifted sums
 
 
 def _neighbours(xp: ArrayModule, x: Array, radius: int) -> Array:
     """The sum over the channels within `radius` of each."""
     depth = x.shape[-1]
-    if depth <= _FEW_CHANNELS:
+    if depth <= _MAX_BAND_CHANNELS:
         places = np.arange(depth)
         return xp.matmul(x, (abs(places[:, None] - places) <= radius).astype(x.dtype))
     padded = xp.pad(x, [(0, 0)] * (x.ndim - 1) + [(radius, radius)])
@@ -70,9 +70,7 @@ def _lrn_attrs(op: Operation) -> dict[str, Any]:
     return {n: op._attrs[n] for n in ("depth_radius", "bias", "alpha", "beta")}
 
 
-@gradient("LRN")
-def _lrn_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("LRNGrad", dy, op.inputs[0], op.outputs[0], **_lrn_attrs(op))
+gradient("LRN")(lambda op, dy: apply("LRNGrad", dy, op.inputs[0], op.outputs[0], **_lrn_attrs(op)))
 
 
 @op(

@@ -165,9 +165,7 @@ def _first_order(op: Operation, dz: Tensor, again: str) -> tuple[Tensor, Tensor,
     return apply("ZerosLike", x), apply("ZerosLike", y), apply_any(again, x, y, dz, **attrs)
 
 
-@gradient("MaxPoolGrad")
-def _max_pool_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return _first_order(op, dz, "MaxPoolGradGrad")
+gradient("MaxPoolGrad")(lambda op, dz: _first_order(op, dz, "MaxPoolGradGrad"))
 
 
 op(
@@ -348,9 +346,7 @@ op(
 )(_kernel(pool_kernels.max_pool))
 
 
-@gradient("MaxPool3D")
-def _max_pool_3d_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return apply("MaxPool3DGrad", op.inputs[0], op.outputs[0], dy, **_options(op))
+gradient("MaxPool3D")(lambda op, dy: apply("MaxPool3DGrad", op.inputs[0], op.outputs[0], dy, **_options(op)))
 
 
 op(
@@ -362,9 +358,7 @@ op(
 )(_kernel(pool_kernels.max_pool3d_grad))
 
 
-@gradient("MaxPool3DGrad")
-def _max_pool_3d_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return _first_order(op, dz, "MaxPool3DGradGrad")
+gradient("MaxPool3DGrad")(lambda op, dz: _first_order(op, dz, "MaxPool3DGradGrad"))
 
 
 op(
