@@ -59,15 +59,24 @@ class FailedOperation(Protocol):
         """Itself as a message."""
 
 
-class ArrayModule:
+class ArrayFunctions(Protocol):
+    """A namespace of functions on arrays, such as `numpy.linalg`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Array]: ...
+
+
+class ArrayModule(ArrayFunctions, Protocol):
     """The array namespace that a kernel is given as `xp`: `numpy`, or `jax.numpy` while a segment is traced."""
 
-    if TYPE_CHECKING:
-        linalg: ArrayModule
-        fft: ArrayModule
-        pi: float
-        inf: float
-        nan: float
-        newaxis: None
-
-        def __getattr__(self, name: str) -> Callable[..., Array]: ...
+    @property
+    def linalg(self) -> ArrayFunctions: ...
+    @property
+    def fft(self) -> ArrayFunctions: ...
+    @property
+    def pi(self) -> float: ...
+    @property
+    def inf(self) -> float: ...
+    @property
+    def nan(self) -> float: ...
+    @property
+    def newaxis(self) -> None: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tensorfleet.base import errors
     from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
+
+#: The function that computes an op. Its parameters follow the op's signature (graph/registry.py).
+Kernel: TypeAlias = Callable[..., Any]
 
 
 T = TypeVar("T")
