@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from tensorfleet.base import errors
     from tensorfleet.graph.operation import Operation
+
+#: The function that computes an op. Its parameters follow the op's signature (graph/registry.py).
+Kernel: TypeAlias = Callable[..., Any]
 
 
 class Event(Protocol):
