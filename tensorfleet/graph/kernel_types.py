@@ -60,6 +60,18 @@ class Step(Protocol):
         """What a Python function returns, which is interrupted when the step is cancelled."""
 
 
+class VariableMemory(Protocol):
+    """The memory of a variable: a host op that takes a reference or a handle gets it."""
+
+    value: np.ndarray[Any, Any] | None
+
+    def read(self) -> np.ndarray[Any, Any] | None:
+        """The value, None before it is initialized."""
+
+    def clear(self) -> None:
+        """Forgets the value."""
+
+
 class HostContext(Protocol):
     """What a host op's kernel receives instead of an array namespace."""
 

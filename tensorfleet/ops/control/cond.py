@@ -164,7 +164,8 @@ def flow_of(value: Any) -> Any:
 
 def _inside(context: CondContext, value: TensorLike) -> Tensor:
     if isinstance(value, Operation):
-        return with_dependencies([value], context.pivot)
+        pivot: Tensor = with_dependencies([value], context.pivot)
+        return pivot
     tensor = to_tensor(value)
     if tensor.dtype._is_ref_dtype:
         tensor = apply("Identity", tensor)

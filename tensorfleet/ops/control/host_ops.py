@@ -35,7 +35,7 @@ from tensorfleet.ops.common import SCALAR, same_as_input
 # -- Python functions --------------------------------------------------------------------------------
 
 
-class _Function:
+class _PythonFunction:
     """A function known by the token its operation carries; it lives as long as a graph that uses it."""
 
     __slots__ = ("__weakref__", "call", "waits")
@@ -46,7 +46,7 @@ class _Function:
         self.waits = waits
 
 
-_functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDictionary()
+_functions: weakref.WeakValueDictionary[bytes, _PythonFunction] = weakref.WeakValueDictionary()
 # Part of the error for a function of another process, or of a graph that is gone.
 GONE = "is not found: its function lives in the process that built the graph"
 _tokens = itertools.count()
@@ -89,7 +89,7 @@ def _own(value: Array) -> Any:
     return value if value.flags.writeable else value.copy()
 
 
-def _called(step: Any, name: str, function: _Function, args: list[Any]) -> Any:
+def _called(step: Any, name: str, function: _PythonFunction, args: list[Any]) -> Any:
     """Calls a function, which is interrupted when its step ends."""
     if function.waits:
         return function.call(step, *args)
@@ -113,8 +113,8 @@ def _as_op_error(e: Exception) -> errors.OpError:
 def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> Array:
     array = np.asarray(value)
     if array.dtype.kind in "SUO":
-        encode = lambda v: v.encode() if isinstance(v, str) else v  # noqa: E731
-        flat = [encode(v) for v in array.ravel().tolist()]
+        flat = [v.encode() if isinstance(v, str) else v for v in array.ravel().tolist()]
+        # The last element keeps numpy from making a table of elements that are sequences.
         array = np.array([*flat, None], object)[:-1].reshape(array.shape)
     try:
         got = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
@@ -172,7 +172,7 @@ def waiting_func(
 
 def register_function(call: Callable[..., Any], waits: bool = False) -> bytes:
     """The token of a function that the operations of the default graph may call."""
-    function = _Function(call, waits)
+    function = _PythonFunction(call, waits)
     token = f"pyfunc_{next(_tokens)}_{_process}{os.getpid()}".encode()
     _functions[token] = function
     get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)

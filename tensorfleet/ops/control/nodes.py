@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, ArrayModule
-from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.kernel_types import HostContext, VariableMemory
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, same_as_input, scalar
@@ -80,13 +80,6 @@ def _selected_shape(op: Operation) -> TensorShape:
     )
 
 
-class Store(Protocol):
-    """The memory of a variable, which the runtime keeps."""
-
-    def read(self) -> Array | None:
-        """The value, None before it is initialized."""
-
-
 @op(
     "RefSelect",
     "index: int32[0], inputs: Ref(N * T) -> output: Ref(T)",
@@ -95,7 +88,7 @@ class Store(Protocol):
     host=True,
     stateful=True,
 )
-def _ref_select(ctx: HostContext, index: Array, inputs: list[Store]) -> Array | None:
+def _ref_select(ctx: HostContext, index: Array, inputs: list[VariableMemory]) -> Array | None:
     if not 0 <= index < len(inputs):
         raise errors.invalid(f"Index must be in the range [0, {len(inputs)}) but got {int(index)}")
     values = [store.read() for store in inputs]

@@ -79,7 +79,7 @@ def _write(made: Any, context: ControlFlowContext, export_scope: str | None) -> 
 
 def cond_from_proto(context_def: CondContextDef, import_scope: str | None = None) -> CondContext:
     """The branch that a `CondContextDef` describes, around its operations in the current graph."""
-    find = _Finder(import_scope)
+    find = _TensorFinder(import_scope)
     context = CondContext(find(context_def.pred_name), find(context_def.pivot_name), context_def.branch)
     _read(context, context_def, find)
     return context
@@ -87,7 +87,7 @@ def cond_from_proto(context_def: CondContextDef, import_scope: str | None = None
 
 def while_from_proto(context_def: WhileContextDef, import_scope: str | None = None) -> WhileContext:
     """The loop that a `WhileContextDef` describes, around its operations in the current graph."""
-    find = _Finder(import_scope)
+    find = _TensorFinder(import_scope)
     limit = context_def.maximum_iterations_name
     context = WhileContext(
         find(limit) if limit else None,
@@ -110,7 +110,7 @@ def while_from_proto(context_def: WhileContextDef, import_scope: str | None = No
     return context
 
 
-class _Finder:
+class _TensorFinder:
     """Finds tensors of the current graph by the names they had where they were exported."""
 
     def __init__(self, import_scope: str | None) -> None:
@@ -128,7 +128,7 @@ class _Finder:
         return [graph.as_graph_element(n) for n in scoped if n.split(":")[0] in graph._by_name]
 
 
-def _read(context: ControlFlowContext, context_def: Any, find: _Finder) -> None:
+def _read(context: ControlFlowContext, context_def: Any, find: _TensorFinder) -> None:
     context._name = prepend_scope(context_def.context_name, find.scope)
     values = context_def.values_def
     for outside, inside in values.external_values.items():

@@ -21,7 +21,7 @@ from tensorfleet.ops.ragged.value import RaggedTensorValue
 Nested: TypeAlias = Any
 
 
-class _Rows(NamedTuple):
+class _NestedRows(NamedTuple):
     """The innermost values, the shape that they get (None: their own), and where the rows of each dimension end."""
 
     values: Any
@@ -77,7 +77,7 @@ def _check_shape(item: Nested, shape: Dims) -> None:
         _check_shape(child, shape[1:])
 
 
-def _rows_of(pylist: Nested, ragged_rank: int | None, inner_shape: Sequence[int] | None) -> _Rows:
+def _rows_of(pylist: Nested, ragged_rank: int | None, inner_shape: Sequence[int] | None) -> _NestedRows:
     if isinstance(pylist, (RaggedTensor, RaggedTensorValue)):
         raise TypeError("pylist may not be a RaggedTensor or RaggedTensorValue.")
     wrong = f"Invalid pylist={pylist!r}: incompatible with"
@@ -86,7 +86,7 @@ def _rows_of(pylist: Nested, ragged_rank: int | None, inner_shape: Sequence[int]
             raise ValueError(f"{wrong} ragged_rank={ragged_rank}")
         if inner_shape:
             raise ValueError(f"{wrong} dim(inner_shape)={len(inner_shape)}")
-        return _Rows(pylist, (), [])
+        return _NestedRows(pylist, (), [])
     if ragged_rank is not None and ragged_rank < 0:
         raise ValueError(f"Invalid ragged_rank={ragged_rank!r}: must be nonnegative")
     scalar, deepest = depths(pylist)
@@ -99,7 +99,7 @@ def _rows_of(pylist: Nested, ragged_rank: int | None, inner_shape: Sequence[int]
         if wanted < deepest if scalar is None else wanted != scalar:
             raise ValueError(f"{wrong} ragged_rank={ragged_rank} and dim(inner_shape)={len(inner_shape)}")
     if ragged_rank == 0 or (ragged_rank is None and deepest - len(inner_shape or ()) < 2):
-        return _Rows(pylist, None if inner_shape is None else tuple(inner_shape), [])
+        return _NestedRows(pylist, None if inner_shape is None else tuple(inner_shape), [])
     if inner_shape is None:
         inner_shape = () if ragged_rank is None else inner_shape_of(pylist, ragged_rank)
     if ragged_rank is None:
@@ -107,12 +107,12 @@ def _rows_of(pylist: Nested, ragged_rank: int | None, inner_shape: Sequence[int]
     return _split(pylist, ragged_rank, tuple(inner_shape))
 
 
-def _split(pylist: Nested, ragged_rank: int, inner_shape: Dims) -> _Rows:
+def _split(pylist: Nested, ragged_rank: int, inner_shape: Dims) -> _NestedRows:
     rows, splits = pylist, []
     for _ in range(ragged_rank):
         splits.append([0, *np.cumsum([len(r) for r in rows], dtype=np.int64).tolist()])
         rows = [v for r in rows for v in r]
-    return _Rows(rows, (len(rows), *inner_shape), splits)
+    return _NestedRows(rows, (len(rows), *inner_shape), splits)
 
 
 @export("ragged.constant")
@@ -123,7 +123,7 @@ def constant(
     inner_shape: Sequence[int] | None = None,
     name: str | None = None,
     row_splits_dtype: DTypeLike = dtypes.int64,
-) -> RaggedOrDense:
+) -> Any:
     """A constant of nested lists whose lengths may differ."""
     with name_scope(name, "RaggedConstant"):
         values, shape, nested = _rows_of(pylist, ragged_rank, inner_shape)
@@ -148,7 +148,7 @@ def constant_value(
     ragged_rank: int | None = None,
     inner_shape: Sequence[int] | None = None,
     row_splits_dtype: DTypeLike = "int64",
-) -> RaggedTensorValue | Array:
+) -> Any:
     """A `RaggedTensorValue` (or an array) of nested lists whose lengths may differ."""
     values, shape, nested = _rows_of(pylist, ragged_rank, inner_shape)
     kind: Any = dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype

@@ -7,6 +7,7 @@ repeats slices of a dimension of size 1. The dimensions below follow by the numb
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
@@ -281,7 +282,7 @@ def broadcast_dynamic_shape(
 @export(f"{_PLACE}broadcast_to")
 def broadcast_to(
     rt_input: TensorLike, shape: RaggedTensorDynamicShape, broadcast_inner_dimensions: bool = True
-) -> RaggedOrDense:
+) -> Any:
     """A tensor, dense or ragged, made as large as a shape; inner dimensions may be left as they are."""
     if not isinstance(shape, RaggedTensorDynamicShape):
         raise TypeError("shape must be a RaggedTensorDynamicShape")

@@ -126,7 +126,7 @@ not_differentiable("RaggedRange")
 @export("ragged.placeholder")
 def ragged_placeholder(
     dtype: DTypeLike, ragged_rank: int, value_shape: ShapeLike = None, name: str | None = None
-) -> RaggedOrDense:
+) -> Any:
     """A ragged tensor that is fed with a `RaggedTensorValue`."""
     with name_scope(name, "RaggedPlaceholder"):
         inner = TensorShape([None]).concatenate(as_shape(value_shape)) if value_shape is not None else None
@@ -247,7 +247,7 @@ def convert_to_tensor_or_ragged_tensor(
     dtype: DTypeLike | None = None,
     preferred_dtype: DTypeLike | None = None,
     name: str | None = None,
-) -> RaggedOrDense:
+) -> Any:
     """A value as a tensor; a ragged value as a ragged tensor."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, RaggedTensor):

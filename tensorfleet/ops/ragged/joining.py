@@ -20,7 +20,7 @@ from tensorfleet.ops.ragged.rows import expand_dims, gather_rows, row_count
 
 
 @export("python.ops.ragged.ragged_concat_ops.concat")
-def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") -> RaggedOrDense:
+def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") -> Any:
     """`tf.concat` where some of the values are ragged."""
     parts = list(values) if isinstance(values, (list, tuple)) else [values]
     if not parts:
@@ -32,7 +32,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
 
 
 @export("ragged.stack", "python.ops.ragged.ragged_concat_ops.stack")
-def stack(values: TensorLike, axis: TensorLike = 0, name: str | None = None) -> RaggedOrDense:
+def stack(values: TensorLike, axis: TensorLike = 0, name: str | None = None) -> Any:
     """Tensors or ragged tensors as the rows of one more dimension."""
     if not isinstance(values, (list, tuple)):
         values = [values]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.types import TensorLike
@@ -15,7 +17,7 @@ from tensorfleet.ops.ragged.rows import gather_rows
 
 
 @export("ragged.boolean_mask")
-def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) -> RaggedOrDense:
+def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) -> Any:
     """The values of `data` where `mask` is true: rows keep their order and may become shorter."""
     with name_scope(name, "RaggedMask"):
         keep = convert_to_tensor_or_ragged_tensor(mask, preferred_dtype=dtypes.bool_, name="mask")

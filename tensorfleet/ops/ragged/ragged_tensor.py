@@ -55,7 +55,8 @@ def _values_of(values: TensorLike) -> RaggedOrDense:
 
 def _count(values: RaggedOrDense, dtype: DType) -> Tensor:
     if isinstance(values, RaggedTensor):
-        return cast(values.nrows(), dtype)
+        rows: Tensor = cast(values.nrows(), dtype)
+        return rows
     return shape_of(values, out_type=dtype)[0]
 
 
@@ -308,8 +309,8 @@ class RaggedTensor(CompositeTensor):
     # -- its parts --
 
     @property
-    def values(self) -> RaggedOrDense:
-        """The rows one behind the other."""
+    def values(self) -> Any:
+        """The rows one behind the other: a Tensor, or a RaggedTensor."""
         return self._values
 
     @property

@@ -53,7 +53,8 @@ def sparse_rank(op: Operation, first: int) -> int | None:
         raise ValueError(f"Number of elements in index ({indices[0]}) and values ({values[0]}) do not match.")
     if None not in (indices[1], shape[0]) and indices[1] != shape[0]:
         raise ValueError(f"Index rank ({indices[1]}) and shape rank ({shape[0]}) do not match.")
-    return shape[0] if indices[1] is None else indices[1]
+    rank: int | None = shape[0] if indices[1] is None else indices[1]
+    return rank
 
 
 def sparse_shapes(rank: int | None, count: int | None = None) -> list[TensorShape]:

@@ -145,9 +145,7 @@ def _dense_add_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
 
 
 @export("sparse.add", "sparse_add")
-def sparse_add(
-    a: TensorLike, b: TensorLike, threshold: TensorLike = None, thresh: TensorLike = None
-) -> SparseTensor | Tensor:
+def sparse_add(a: TensorLike, b: TensorLike, threshold: TensorLike = None, thresh: TensorLike = None) -> Any:
     """The sum of two tensors of which one at least is sparse; sparse when both are.
 
     Elements of a sparse sum that are smaller than `threshold` are left out.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tensorfleet.base import dtypes
@@ -335,7 +337,7 @@ def sparse_to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: st
 
 @export("sparse.merge", "sparse_merge")
 def sparse_merge(
-    sp_ids: SparseTensor,
+    sp_ids: SparseTensor | Sequence[SparseTensor],
     sp_values: SparseTensor,
     vocab_size: TensorLike,
     name: str | None = None,

@@ -134,7 +134,8 @@ not_differentiable("SparseConditionalAccumulator", "SparseAccumulatorTakeGradien
 
 
 def _int64(value: TensorLike) -> Tensor:
-    return cast(to_tensor(value), dtypes.int64)
+    tensor: Tensor = cast(to_tensor(value), dtypes.int64)
+    return tensor
 
 
 @export("ConditionalAccumulatorBase")

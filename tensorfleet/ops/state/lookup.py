@@ -117,7 +117,7 @@ class InitializableLookupTableBase(LookupInterface):
         name: str = self._resource_handle.op.name
         return name.rpartition("/")[2]
 
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor | SparseTensor:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The values of keys (a tensor, or a sparse one), the default for those that are not there."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_Lookup", [self._resource_handle, tensor]):
@@ -360,7 +360,7 @@ class StaticVocabularyTable(_WithBuckets):
         kind = lookup_key_dtype or (dtypes.string if initializer is None else initializer.key_dtype)
         super().__init__(kind, dtypes.int64)
 
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor | SparseTensor:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The ids of words (a tensor, or a sparse one)."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_Lookup"):
@@ -438,7 +438,7 @@ class IdTableWithHashBuckets(_WithBuckets):
 
     init = readonly("initializer", "The old name of `initializer`.")
 
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor | SparseTensor:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The ids of keys (a tensor, or a sparse one)."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_Lookup"):

@@ -19,7 +19,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, name_scope
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import complete, shared
-from tensorfleet.ops.state.staging import Staged, StagingArea, unknown_shapes
+from tensorfleet.ops.state.staging import StagingArea, unknown_shapes
 from tensorfleet.state.long_waits import Awaited
 
 # -- the memory --------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ class MapStagingArea(StagingArea):
     def _options(self, indices: list[int]) -> dict[str, Any]:
         return {**self._attrs(), "dtypes": [self._dtypes[i] for i in indices]}
 
-    def _values(self, tensors: list[Tensor], indices: list[int]) -> Staged:
+    def _values(self, tensors: list[Tensor], indices: list[int]) -> Any:
         for tensor, i in zip(tensors, indices, strict=True):
             tensor.set_shape(self._shapes[i])
         tensors = self._brought(tensors)
@@ -362,7 +362,7 @@ class MapStagingArea(StagingArea):
 
     def get(  # type: ignore[override]
         self, key: TensorLike = None, indices: Sequence[int | str] | None = None, name: str | None = None
-    ) -> tuple[TensorLike, Staged]:
+    ) -> tuple[Any, Any]:
         """Takes an element, or parts of it: `(key, values)`. Without a key, the next that is complete."""
         at = self._wanted(indices)
         with colocate_with(self._root):
@@ -378,7 +378,7 @@ class MapStagingArea(StagingArea):
 
     def peek(  # type: ignore[override]
         self, key: TensorLike, indices: Sequence[int | str] | None = None, name: str | None = None
-    ) -> Staged:
+    ) -> Any:
         """The values of a key, or some of them, which stay where they are."""
         at = self._wanted(indices)
         with colocate_with(self._root):

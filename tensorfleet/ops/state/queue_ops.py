@@ -264,11 +264,14 @@ def _enqueue_many(
 def _dequeue(ctx: HostContext, queue: Queue, *, component_types: list[DType]) -> tuple[Array, ...]:
     _check_types(queue, component_types, "Cannot dequeue")
     attempt = Take(1)
-    end = lambda: complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")  # noqa: E731
+
+    def wait() -> None:
+        complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")
+
     if queue.roster is None:
-        end()
+        wait()
     else:
-        queue.roster.complete(ctx, attempt, end)
+        queue.roster.complete(ctx, attempt, wait)
     _handed_out(ctx, queue, attempt)
     return queue.single(attempt.taken)
 

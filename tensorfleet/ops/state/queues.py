@@ -24,8 +24,6 @@ from tensorfleet.ops.state import queue_ops  # noqa: F401  (the operations these
 
 #: The shapes of the components of an element, or the shape of its only one.
 Shapes: TypeAlias = "ShapeLike | Sequence[ShapeLike]"
-#: An element of a queue: its only tensor, or several, by name if they have names.
-Element: TypeAlias = Tensor | list[Tensor] | dict[str, Tensor]
 
 
 def type_list(dtypes: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
@@ -162,17 +160,17 @@ class QueueBase:
 
     # -- taking out ----------------------------------------------------------------------------------
 
-    def dequeue(self, name: str | None = None) -> Element:
+    def dequeue(self, name: str | None = None) -> Any:
         """The next element; the operation waits until there is one."""
         return self._taken(self._dequeue("Dequeue", name), ())
 
-    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Element:
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """`n` elements as one batch; the operation waits until there are so many."""
         made = self._dequeue("DequeueMany", name, n)
         count = static_value(made, 1)
         return self._taken(made, (None if count is None else int(count),))
 
-    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Element:
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """`n` elements as one batch, or as many as are left once the queue is closed."""
         return self._taken(self._dequeue("DequeueUpTo", name, n), (None,))
 
@@ -181,7 +179,7 @@ class QueueBase:
         op_type = self._op(f"Queue{kind}")
         return apply_op(op_type, self._queue_ref, *count, component_types=self._dtypes, name=name)
 
-    def _taken(self, made: Operation, rows: tuple[int | None, ...]) -> Element:
+    def _taken(self, made: Operation, rows: tuple[int | None, ...]) -> Any:
         tensors = list(made._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(TensorShape._of(rows).concatenate(shape))

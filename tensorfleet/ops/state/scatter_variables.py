@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from tensorfleet.base import errors
-from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, ArrayModule, Dims, TensorLike
@@ -211,26 +210,12 @@ for _kind in ("Update", "Add", "Sub", "Min", "Max"):
     _register_nd(_kind, _COMBINE[_kind])
 
 
-class Updatable(Protocol):
-    """The parts of a `tf.Variable` that an update needs. The class itself belongs to a later folder."""
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the value, a reference type for a reference variable."""
-
-    @property
-    def handle(self) -> Tensor:
-        """The handle of a resource variable."""
-
-    def _written(self, op: Operation, read_value: bool) -> Any: ...
-
-
 class ScatterFunction(Protocol):
     """A public function that updates some rows or slices of a variable."""
 
     def __call__(
         self,
-        ref: Tensor | Updatable,
+        ref: TensorLike,
         indices: TensorLike,
         updates: TensorLike,
         use_locking: bool = ...,
@@ -308,7 +293,7 @@ scatter_nd_sub = _public(
 
 @export("batch_scatter_update")
 def batch_scatter_update(
-    ref: Tensor | Updatable,
+    ref: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
     use_locking: bool = True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Peek(Attempt):
         return COMPLETE
 
 
-class Stage(Queue):
+class StagingQueue(Queue):
     """First in, first out, bounded by a number of elements and by their bytes."""
 
     kind = "StagingArea"
@@ -115,9 +115,9 @@ _ATTRS = (
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
 
 
-def _area(ctx: HostContext) -> Stage:
+def _area(ctx: HostContext) -> StagingQueue:
     attrs = ctx.op._attrs
-    make = lambda name: Stage(name, attrs["capacity"], attrs["memory_limit"])  # noqa: E731
+    make = lambda name: StagingQueue(name, attrs["capacity"], attrs["memory_limit"])  # noqa: E731
     return shared(ctx, "staging area", attrs["container"], attrs["shared_name"], make)
 
 
@@ -161,10 +161,6 @@ def _stage_clear(ctx: HostContext) -> None:
 not_differentiable("Stage", "Unstage", "StagePeek", "StageSize", "StageClear")
 
 # -- what users see ----------------------------------------------------------------------------------
-
-
-#: An element: its tensors, by name if they have names.
-Staged: TypeAlias = list[Tensor] | dict[str, Tensor]
 
 
 @export("contrib.staging.StagingArea", "python.ops.data_flow_ops.StagingArea")
@@ -250,19 +246,19 @@ class StagingArea:
             with colocate_with(self._root):
                 return apply_op("Stage", components, name=scope, **self._attrs())
 
-    def get(self, name: str | None = None) -> Staged:
+    def get(self, name: str | None = None) -> Any:
         """Takes the oldest element; the operation waits until there is one."""
         with colocate_with(self._root):
             made = apply_op("Unstage", name=name or f"{self._name}_get", **self._attrs())
         return self._results(made)
 
-    def peek(self, index: TensorLike, name: str | None = None) -> Staged:
+    def peek(self, index: TensorLike, name: str | None = None) -> Any:
         """The element at `index`, which stays where it is; the operation waits until there is one."""
         with colocate_with(self._root):
             made = apply_op("StagePeek", index, name=name or f"{self._name}_peek", **self._attrs())
         return self._results(made)
 
-    def _results(self, made: Operation) -> Staged:
+    def _results(self, made: Operation) -> Any:
         tensors = list(made._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(shape)

@@ -7,14 +7,13 @@ lives, who may write it and when the new value becomes visible.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, ArrayModule
-from tensorfleet.graph.kernel_types import Check, HostContext, Kernel
+from tensorfleet.graph.kernel_types import Check, HostContext, Kernel, VariableMemory
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.aligned_memory import is_final
@@ -58,15 +57,6 @@ def _var_handle(xp: ArrayModule) -> None: ...
 
 
 not_differentiable("VariableV2", "Variable", "VarHandleOp")
-
-
-class Store(Protocol):
-    """The memory of a variable, which the runtime keeps."""
-
-    value: Array | None
-
-    def clear(self) -> None:
-        """Forgets the value."""
 
 
 def handle_shape(op: Operation) -> TensorShape:
@@ -271,7 +261,7 @@ not_differentiable("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariable
     host=True,
     stateful=True,
 )
-def _is_variable_initialized(ctx: HostContext, store: Store) -> Array:
+def _is_variable_initialized(ctx: HostContext, store: VariableMemory) -> Array:
     return np.array(store.value is not None)
 
 
@@ -282,7 +272,7 @@ def _is_variable_initialized(ctx: HostContext, store: Store) -> Array:
     host=True,
     stateful=True,
 )
-def _var_is_initialized(ctx: HostContext, store: Store) -> Array:
+def _var_is_initialized(ctx: HostContext, store: VariableMemory) -> Array:
     return np.array(store.value is not None)
 
 
@@ -293,7 +283,7 @@ def _var_is_initialized(ctx: HostContext, store: Store) -> Array:
     host=True,
     stateful=True,
 )
-def _destroy(ctx: HostContext, store: Store) -> tuple[()]:
+def _destroy(ctx: HostContext, store: VariableMemory) -> tuple[()]:
     store.clear()
     return ()
 
@@ -317,7 +307,7 @@ def _temporary_variable(xp: ArrayModule) -> None: ...
     host=True,
     stateful=True,
 )
-def _destroy_temporary_variable(ctx: HostContext, store: Store, *, var_name: bytes) -> Array | None:
+def _destroy_temporary_variable(ctx: HostContext, store: VariableMemory, *, var_name: bytes) -> Array | None:
     source = ctx.op._inputs[0]._op
     while source.type != "TemporaryVariable" and source._inputs:
         source = source._inputs[0]._op

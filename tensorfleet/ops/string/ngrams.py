@@ -38,7 +38,8 @@ def _on_vector(texts: TensorLike, function: Callable[[Tensor], RaggedTensor]) ->
     if rank == 1:
         return function(tensor)
     if rank == 0:
-        return function(apply("Reshape", tensor, [1])).values
+        row: Tensor = function(apply("Reshape", tensor, [1])).values
+        return row
     made = function(apply("Reshape", tensor, [-1]))
     for axis in range(rank - 1, 0, -1):
         whole = shape_of(tensor, out_type=dtypes.int64)
@@ -49,7 +50,7 @@ def _on_vector(texts: TensorLike, function: Callable[[Tensor], RaggedTensor]) ->
 
 
 @export("strings.bytes_split")
-def string_bytes_split(input: TensorLike, name: str | None = None) -> RaggedTensor | Tensor:
+def string_bytes_split(input: TensorLike, name: str | None = None) -> Any:
     """The bytes of strings: a vector for one string, a ragged tensor for more."""
     with name_scope(name, "StringsByteSplit", [input]):
 
@@ -204,7 +205,7 @@ def ngrams(
     padding_width: int | None = None,
     preserve_short_sequences: bool = False,
     name: str | None = None,
-) -> RaggedTensor | Tensor:
+) -> Any:
     """Each `ngram_width` neighbours along the last dimension joined; `pad_values` stand at the ends."""
     widths: list[Any] = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
     if not all(isinstance(w, int) for w in widths):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -219,7 +219,7 @@ def string_split(
     delimiter: TensorLike = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> SparseTensor | RaggedTensor | Tensor:
+) -> Any:
     """The words of each string of a vector, as a sparse matrix.
 
     Each character of `sep` (or `delimiter`: a space) separates; an empty one cuts into single bytes.
@@ -252,7 +252,7 @@ def strings_split(
     result_type: str = "SparseTensor",
     source: TensorLike = None,
     name: str | None = None,
-) -> SparseTensor | RaggedTensor | Tensor:
+) -> Any:
     """The words of each string, as a sparse tensor of one dimension more.
 
     `sep` as a whole separates; without one, any whitespace does. At most `maxsplit` cuts are made.
@@ -283,7 +283,8 @@ def _split_rows(texts: Tensor | RaggedTensor, separator: Tensor, maxsplit: int) 
     if isinstance(texts, RaggedTensor):
         return texts.with_flat_values(_split_rows(texts.flat_values, separator, maxsplit))
     if texts.shape.rank == 0:
-        return split_vector(apply("Reshape", texts, [1])).values
+        words: Tensor = split_vector(apply("Reshape", texts, [1])).values
+        return words
     if texts.shape.rank not in (None, 1):
         return _split_rows(RaggedTensor.from_tensor(texts), separator, maxsplit)
     return split_vector(texts)

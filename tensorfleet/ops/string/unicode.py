@@ -264,7 +264,7 @@ def unicode_encode(
     errors: str = "replace",
     replacement_char: int = 65533,
     name: str | None = None,
-) -> Tensor | RaggedTensor:
+) -> Any:
     """The strings that rows of numbers of characters spell; the last dimension is the row."""
 
     def encoded(numbers: RaggedTensor | Tensor, splits: Tensor) -> Tensor:
