@@ -22,7 +22,7 @@ from tensorfleet.graph.functions import find_function
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
-from tensorfleet.ops.input.readers import StepLock
+from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import shared
 
 _numbers = itertools.count()

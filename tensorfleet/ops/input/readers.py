@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -26,47 +24,12 @@ from tensorfleet.kernels.example_wire import objects
 from tensorfleet.kernels.record_origin import Origin, note
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.input.files import one_string
+from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import complete, handle_shape, shared
 from tensorfleet.ops.state.queues import QueueBase
 from tensorfleet.state.queues import Queue, Take
 
 # -- readers at run time --------------------------------------------------------------------
-
-
-class StepLock:
-    """Lets one step at a time use a reader or an iterator; the others wait in line and can be cancelled."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._busy = False
-        self._line: deque[threading.Event] = deque()
-
-    def acquire(self, ctx: HostContext) -> None:
-        """Waits for its turn."""
-        with self._lock:
-            if not self._busy:
-                self._busy = True
-                return
-            event = threading.Event()
-            self._line.append(event)
-        try:
-            ctx.step.wait(event, "for another step to finish reading")
-        except BaseException:
-            with self._lock:
-                granted = event not in self._line  # the turn came just when the wait was cancelled
-                if not granted:
-                    self._line.remove(event)
-            if granted:
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Lets the next one in."""
-        with self._lock:
-            if self._line:
-                self._line.popleft().set()
-            else:
-                self._busy = False
 
 
 class WorkUnit(Protocol):

@@ -208,7 +208,8 @@ def _checked(value: Tensor, holds: Tensor, axis: int) -> Tensor:
         return value
     message = f"Unable to broadcast: dimension size mismatch in dimension {axis}"
     with control_dependencies([Assert(holds, [message])]):
-        return identity(value)
+        checked: Tensor = identity(value)
+        return checked
 
 
 def _fitted(size: Tensor, wanted: Tensor, axis: int) -> Tensor:

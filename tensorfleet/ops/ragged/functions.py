@@ -28,7 +28,8 @@ from tensorfleet.ops.math.sorting import argsort
 from tensorfleet.ops.nn.shapes import of_rank_at_least, same_dimension
 from tensorfleet.ops.ragged import joining
 from tensorfleet.ops.ragged import rows as rows_of
-from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor, segment_ids_to_row_splits
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
+from tensorfleet.ops.ragged.segment_ids import segment_ids_to_row_splits
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.ops.samples import case
 from tensorfleet.ops.sparse.arrange import sparse_shapes

@@ -28,6 +28,12 @@ from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
 from tensorfleet.ops.ragged import dispatch
+from tensorfleet.ops.ragged.segment_ids import (
+    row_splits_to_segment_ids,
+    segment_ids_to_row_splits,
+    splits_of,
+    zero_of,
+)
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.ops.sparse.dense import sparse_to_dense
 
@@ -35,18 +41,6 @@ _NESTED = {"RowSplits": "nested_row_splits", "RowLengths": "nested_row_lengths"}
 
 #: A tensor, ragged or not.
 RaggedOrDense: TypeAlias = "RaggedTensor | Tensor"
-
-
-def _splits(value: TensorLike, name: str) -> Tensor:
-    tensor = to_tensor(value, name=name, preferred=dtypes.int64)
-    if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
-        raise ValueError(f"{name} must have dtype int32 or int64")
-    tensor.shape.assert_has_rank(1)
-    return tensor
-
-
-def _wrong(function: str) -> str:
-    return f"Arguments to {function} do not form a valid RaggedTensor"
 
 
 def _values_of(values: TensorLike) -> RaggedOrDense:
@@ -67,10 +61,6 @@ def _check_nrows(count: Array | None, rows: Array | None) -> None:
         raise ValueError(
             f"Expected nrows >= value_rowids[-1] + 1; got nrows={count}, value_rowids[-1]={rows[-1]}"
         )
-
-
-def _zero(dtype: DType) -> Tensor:
-    return to_tensor(np.zeros(1, dtype.as_numpy_dtype))
 
 
 @export("RaggedTensor")
@@ -125,9 +115,9 @@ class RaggedTensor(CompositeTensor):
         with name_scope(name, "RaggedFromRowSplits"):
             if isinstance(row_splits, (list, tuple)) and not row_splits:
                 raise ValueError("row_splits tensor may not be empty.")
-            kept, splits = _values_of(values), _splits(row_splits, "row_splits")
+            kept, splits = _values_of(values), splits_of(row_splits, "row_splits")
             if validate:
-                splits = _checked(kept, splits, _wrong("from_row_splits"))
+                splits = _checked(kept, splits)
             return cls._of(kept, splits)
 
     @classmethod
@@ -136,9 +126,9 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """Rows of these lengths, one behind the other."""
         with name_scope(name, "RaggedFromRowLengths"):
-            lengths = _splits(row_lengths, "row_lengths")
+            lengths = splits_of(row_lengths, "row_lengths")
             ends = apply("Cumsum", lengths, np.array(0, np.int32))
-            splits = apply("ConcatV2", [_zero(lengths.dtype), ends], 0)
+            splits = apply("ConcatV2", [zero_of(lengths.dtype), ends], 0)
             return cls.from_row_splits(values, splits, validate=validate)._knowing(row_lengths=lengths)
 
     @classmethod
@@ -147,7 +137,7 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """Rows that begin at `row_starts`; the last one ends with the values."""
         with name_scope(name, "RaggedFromRowStarts"):
-            kept, starts = _values_of(values), _splits(row_starts, "row_starts")
+            kept, starts = _values_of(values), splits_of(row_starts, "row_starts")
             end = apply("Reshape", _count(kept, starts.dtype), [1])
             return cls.from_row_splits(kept, apply("ConcatV2", [starts, end], 0), validate=validate)
 
@@ -157,8 +147,8 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """Rows that end at `row_limits`; the first one begins with the values."""
         with name_scope(name, "RaggedFromRowLimits"):
-            limits = _splits(row_limits, "row_limits")
-            splits = apply("ConcatV2", [_zero(limits.dtype), limits], 0)
+            limits = splits_of(row_limits, "row_limits")
+            splits = apply("ConcatV2", [zero_of(limits.dtype), limits], 0)
             return cls.from_row_splits(values, splits, validate=validate)
 
     @classmethod
@@ -172,7 +162,7 @@ class RaggedTensor(CompositeTensor):
     ) -> RaggedTensor:
         """Rows to which `value_rowids`, in order, sends each value; `nrows` of them."""
         with name_scope(name, "RaggedFromValueRowIds"):
-            rows = _splits(value_rowids, "value_rowids")
+            rows = splits_of(value_rowids, "value_rowids")
             if nrows is None:
                 made = cls.from_row_splits(values, segment_ids_to_row_splits(rows), validate=validate)
                 return made._knowing(value_rowids=rows)
@@ -276,7 +266,7 @@ class RaggedTensor(CompositeTensor):
             if lengths is None:
                 lengths = _without_padding(dense, padding, whole, kind)
             counts = cast(to_tensor(lengths), kind)
-            counts = apply("Minimum", apply("Maximum", counts, _zero(kind)[0]), whole[1])
+            counts = apply("Minimum", apply("Maximum", counts, zero_of(kind)[0]), whole[1])
             columns = apply("Range", 0, whole[1], 1, Tidx=kind)
             there = apply("Less", apply("ExpandDims", columns, 0), apply("ExpandDims", counts, 1))
             return cls.from_row_lengths(boolean_mask(dense, there), counts, validate=False)
@@ -416,7 +406,7 @@ class RaggedTensor(CompositeTensor):
         with name_scope(name, "RaggedBoundingBox"):
             sizes = [self.nrows()]
             for lengths in self.nested_row_lengths():
-                sizes.append(apply("Maximum", apply("Max", lengths, [0]), _zero(lengths.dtype)[0]))
+                sizes.append(apply("Maximum", apply("Max", lengths, [0]), zero_of(lengths.dtype)[0]))
             inner = shape_of(self.flat_values, out_type=self._row_splits.dtype)[1:]
             whole = cast(apply("ConcatV2", [apply("Pack", sizes), inner], 0), kind)
             return whole if axis is None else gather(whole, axis)
@@ -475,10 +465,11 @@ class RaggedTensor(CompositeTensor):
     __repr__ = __str__
 
 
-def _checked(values: RaggedOrDense, splits: Tensor, message: str) -> Tensor:
+def _checked(values: RaggedOrDense, splits: Tensor) -> Tensor:
     """The splits, which fail unless they begin with 0, do not decrease, and end with the values."""
+    message = "Arguments to from_row_splits do not form a valid RaggedTensor"
     checks = [
-        assert_equal(splits[0], _zero(splits.dtype)[0], message=f"{message}:zero"),
+        assert_equal(splits[0], zero_of(splits.dtype)[0], message=f"{message}:zero"),
         assert_non_negative(splits[1:] - splits[:-1], message=f"{message}:monotonic"),
         assert_equal(splits[-1], _count(values, splits.dtype), message=message),
     ]
@@ -499,45 +490,6 @@ def _without_padding(dense: Tensor, padding: TensorLike, whole: Tensor, kind: DT
         other = apply("Any", other, np.arange(2, rank, dtype=np.int32))
     places = apply("Range", 1, whole[1] + np.ones((), kind.as_numpy_dtype), 1, Tidx=kind)
     return apply("Max", cast(other, kind) * places, [1])
-
-
-@export("ragged.row_splits_to_segment_ids")
-def row_splits_to_segment_ids(
-    splits: TensorLike, name: str | None = None, out_type: DTypeLike | None = None
-) -> Tensor:
-    """The row of each value, from where rows begin."""
-    with name_scope(name, "RaggedSplitsToSegmentIds"):
-        ends = _splits(splits, "splits")
-        kind = ends.dtype if out_type is None else dtypes.as_dtype(out_type)
-        # A value's row is the number of rows that ended before it.
-        count = apply("Range", 0, ends[-1], 1, Tidx=ends.dtype)
-        rows = apply(
-            "UpperBound", apply("ExpandDims", ends[1:], 0), apply("ExpandDims", count, 0), out_type=kind
-        )
-        return apply("Reshape", rows, [-1])
-
-
-@export("ragged.segment_ids_to_row_splits")
-def segment_ids_to_row_splits(
-    segment_ids: TensorLike,
-    num_segments: TensorLike = None,
-    out_type: DTypeLike | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Where rows begin, from the row of each value."""
-    with name_scope(name, "RaggedSegmentIdsToRowSplits"):
-        rows = _splits(segment_ids, "segment_ids")
-        kind = rows.dtype.base_dtype if out_type is None else dtypes.as_dtype(out_type)
-        if num_segments is None:
-            last = apply(
-                "Max", apply("ConcatV2", [to_tensor(np.array([-1], rows.dtype.as_numpy_dtype)), rows], 0), [0]
-            )
-            total = last + np.ones((), rows.dtype.as_numpy_dtype)
-        else:
-            total = cast(to_tensor(num_segments), rows.dtype)
-        ones = apply("Fill", apply("Shape", rows), to_tensor(np.ones((), kind.as_numpy_dtype)))
-        counts = apply("UnsortedSegmentSum", ones, rows, total)
-        return apply("ConcatV2", [_zero(kind), apply("Cumsum", counts, np.array(0, np.int32))], 0)
 
 
 dispatch.introduce(
