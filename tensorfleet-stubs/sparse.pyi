@@ -61,7 +61,7 @@ segment_sum = _segment_sum
 slice = _slice
 softmax = _softmax
 sparse_dense_matmul = _sparse_dense_matmul
-def split(keyword_required: typing.Any = ..., sp_input: typing.Any = ..., num_split: typing.Any = ..., axis: typing.Any = ..., name: builtins.str | None = ..., split_dim: typing.Any = ...) -> typing.Any: ...
+def split(keyword_required: typing.Any = ..., sp_input: typing.Any = ..., num_split: builtins.int | None = ..., axis: builtins.int | None = ..., name: builtins.str | None = ..., split_dim: builtins.int | None = ...) -> typing.Any: ...
 to_dense = _to_dense
 to_indicator = _to_indicator
 transpose = _transpose

@@ -68,6 +68,18 @@ class Step(Protocol):
         """Calls a Python function, which is interrupted when the step is cancelled; gives its result."""
 
 
+class VariableMemory(Protocol):
+    """The memory of a variable: a host op that takes a reference or a handle gets it."""
+
+    value: np.ndarray[Any, Any] | None
+
+    def read(self) -> np.ndarray[Any, Any] | None:
+        """The value, None before it is initialized."""
+
+    def clear(self) -> None:
+        """Forgets the value."""
+
+
 class HostContext(Protocol):
     """The first argument of a host op's kernel, in place of the array namespace."""
 

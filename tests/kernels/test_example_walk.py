@@ -7,7 +7,7 @@ import tensorfleet as tf
 from tensorfleet.kernels import example_layouts as parsing_layouts
 from tensorfleet.kernels import example_walk as parsing_walk
 from tensorfleet.kernels.packed_strings import Strings
-from tensorfleet.ops.input.example_ops import Batch
+from tensorfleet.ops.input.example_ops import ExampleBatch
 
 FEATURES = {b"x": tf.float32, b"number": tf.int64, b"a name of more than eight letters": tf.string}
 
@@ -36,7 +36,7 @@ def told(records):
     """All values of all features and how many each record has, or what is wrong."""
     found = []
     try:
-        batch = Batch(records, [])
+        batch = ExampleBatch(records, [])
     except tf.errors.InvalidArgumentError as e:
         return e.message
     for key, dtype in FEATURES.items():
@@ -68,7 +68,7 @@ def alone(monkeypatch):
 def test_features_of_any_length(alone, longest, count):
     random = np.random.RandomState(longest)
     records = [record(random, longest) for _ in range(count)]
-    batch = Batch(records, [])
+    batch = ExampleBatch(records, [])
     assert not batch.alone
     assert told(records) == alone(records)
 

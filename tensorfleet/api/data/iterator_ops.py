@@ -22,7 +22,7 @@ from tensorfleet.graph.functions import find_function
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
-from tensorfleet.ops.input.readers import Turns
+from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import shared
 
 _numbers = itertools.count()
@@ -40,7 +40,7 @@ class IteratorState:
         self.shapes = shapes
         self.handle = f"iterator_{next(_numbers)}_{name}".encode()
         self.once = threading.Lock()
-        self._turns = Turns()
+        self._turns = StepLock()
         self._node: Node | None = None
         self._run: Run | None = None
         self._ahead = False  # whether a thread reads the next element while a step runs
@@ -51,27 +51,27 @@ class IteratorState:
 
     def restart(self, node: Node, ctx: Any) -> None:
         """Begins a dataset, from its start."""
-        self._turns.take(ctx)
+        self._turns.acquire(ctx)
         try:
             self._drop()
             self._run = node.start(ctx.step)
             self._node, self.started = node, True
         finally:
-            self._turns.give()
+            self._turns.release()
 
     def save(self, ctx: Any) -> bytes:
         """Where it is."""
-        self._turns.take(ctx)
+        self._turns.acquire(ctx)
         try:
             if not self.started:
                 raise self._nothing()
             return encoded({"run": None if self._run is None else self._run.save(), "ahead": self._ahead})
         finally:
-            self._turns.give()
+            self._turns.release()
 
     def restore(self, data: bytes, ctx: Any) -> None:
         """Goes where another iterator over the same dataset was when it was saved."""
-        self._turns.take(ctx)
+        self._turns.acquire(ctx)
         try:
             if self._node is None:
                 raise errors.FailedPreconditionError(
@@ -88,11 +88,11 @@ class IteratorState:
                     self._read_ahead(ctx.step)
                 self._run.restore(state["run"], ctx.step)
         finally:
-            self._turns.give()
+            self._turns.release()
 
     def next(self, ctx: Any) -> list:
         """The components of the next element."""
-        self._turns.take(ctx)
+        self._turns.acquire(ctx)
         try:
             if self._run is None:
                 raise self._nothing()
@@ -105,7 +105,7 @@ class IteratorState:
                 self._watch(asked, time.perf_counter(), ctx.step)
             return found
         finally:
-            self._turns.give()
+            self._turns.release()
 
     def _watch(self, asked: float, now: float, step: Any) -> None:
         """Reads ahead once the steps in between are seen to leave time for it, if nobody can tell."""

@@ -1,10 +1,11 @@
-"""What stands, in one task's part of a graph, for an operation of another task: its values arrive from there."""
+"""The stand-in, in one task's part of a graph, for an operation of another task whose values arrive from there."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from tensorfleet.base import errors
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.registry import not_differentiable, op
 
 
@@ -16,7 +17,7 @@ from tensorfleet.graph.registry import not_differentiable, op
     host=True,
     stateful=True,
 )
-def _arrival(ctx: Any) -> Any:
+def _arrival(ctx: HostContext) -> NoReturn:
     raise errors.InternalError(None, None, "A value of another task was used before it was sent.")
 
 

@@ -6,50 +6,58 @@ import bisect
 import itertools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.kernels import raise_now
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.control.function_calls import call_body, called_body
 
+#: The arguments or the results of a call.
+Call: TypeAlias = list[Array]
+#: Computes several calls: gives the results of each.
+Run: TypeAlias = Callable[[list[Call]], list[Call]]
+
 
 class _Batch:
-    """Calls that are computed together; whoever opens it computes it."""
+    """Calls that are computed together, by the thread of the first."""
 
     def __init__(self) -> None:
-        self.calls: list[list[np.ndarray]] = []
+        self.calls: list[Call] = []
         self.rows = 0
         self.full = threading.Event()
         self.done = threading.Event()
-        self.results: list[list[np.ndarray]] = []
+        self.results: list[Call] = []
         self.error: BaseException | None = None
 
 
-class _Queue:
-    """The batches of one operation: one that is open, and those that are being computed."""
+class _BatchQueue:
+    """The batches of one operation: the open one, and those that are being computed."""
 
-    def __init__(self, most: int, threads: int, enqueued: int) -> None:
-        self._most, self._enqueued = most, enqueued
+    def __init__(self, max_rows: int, threads: int, max_enqueued: int) -> None:
+        self._max_rows, self._max_enqueued = max_rows, max_enqueued
         self._lock = threading.Lock()
         self._computing = threading.Semaphore(threads)
         self._open: _Batch | None = None
         self._waiting = 0
 
-    def join(self, call: list[np.ndarray], rows: int) -> tuple[_Batch, int, bool]:
+    def join(self, call: Call, rows: int) -> tuple[_Batch, int, bool]:
         """A batch with room, the place in it, and whether this call opened it."""
         with self._lock:
             batch = self._open
-            if batch is not None and batch.rows + rows > self._most:
+            if batch is not None and batch.rows + rows > self._max_rows:
                 batch.full.set()
                 batch = None
             first = batch is None
             if batch is None:
-                if self._waiting >= self._enqueued:
+                if self._waiting >= self._max_enqueued:
                     raise errors.UnavailableError(
                         None,
                         None,
@@ -59,12 +67,12 @@ class _Queue:
                 batch = self._open = _Batch()
             batch.calls.append(call)
             batch.rows += rows
-            if batch.rows == self._most:
+            if batch.rows == self._max_rows:
                 batch.full.set()
             return batch, len(batch.calls) - 1, first
 
-    def compute(self, batch: _Batch, timeout: float, run: Callable[[list], list]) -> None:
-        """Waits for others, closes a batch and computes it."""
+    def compute(self, batch: _Batch, timeout: float, run: Run) -> None:
+        """Waits for other calls, closes a batch and computes it."""
         batch.full.wait(timeout)
         with self._lock:
             if self._open is batch:
@@ -101,31 +109,31 @@ def _shapes(op: Operation) -> list[TensorShape]:
     stateful=True,
 )
 def _batch_function(
-    ctx: Any,
-    inputs: Any,
-    captured: Any,
+    ctx: HostContext,
+    inputs: list[Array],
+    captured: list[Array],
     *,
     num_batch_threads: int,
     max_batch_size: int,
     batch_timeout_micros: int,
     max_enqueued_batches: int,
-    allowed_batch_sizes: Any,
-) -> tuple:
+    allowed_batch_sizes: list[int],
+) -> tuple[Array, ...]:
     sizes = [*allowed_batch_sizes]
     _check_sizes(sizes, max_batch_size)
     call = [np.asarray(value) for value in inputs]
     rows = _rows(call, max_batch_size)
 
-    def make() -> _Queue:
-        return _Queue(max_batch_size, num_batch_threads, max_enqueued_batches)
+    def make() -> _BatchQueue:
+        return _BatchQueue(max_batch_size, num_batch_threads, max_enqueued_batches)
 
     queue = ctx.resources.get("", "batches", ctx.op.name, make)
     batch, place, first = queue.join(call, rows)
     if first:
         body = called_body(ctx.op, ctx.op._attrs["f"])
 
-        def run(calls: list) -> list:
-            return _computed(calls, sizes, lambda args: call_body(np, body, [*args, *captured], _check))
+        def run(calls: list[Call]) -> list[Call]:
+            return _computed(calls, sizes, lambda args: call_body(np, body, [*args, *captured], raise_now))
 
         queue.compute(batch, batch_timeout_micros / 1e6, run)
     else:
@@ -135,32 +143,28 @@ def _batch_function(
     return tuple(batch.results[place])
 
 
-def _check(ok: Any, message: Callable[[], str]) -> None:
-    if not np.all(ok):
-        raise errors.invalid(message())
-
-
-def _check_sizes(sizes: list[int], most: int) -> None:
+def _check_sizes(sizes: list[int], max_batch_size: int) -> None:
     if any(a >= b for a, b in itertools.pairwise(sizes)):
         raise errors.invalid("allowed_batch_sizes entries must be monotonically increasing")
-    if sizes and sizes[-1] != most:
+    if sizes and sizes[-1] != max_batch_size:
         raise errors.invalid("final entry in allowed_batch_sizes must equal max_batch_size")
 
 
-def _rows(call: list[np.ndarray], most: int) -> int:
+def _rows(call: Call, max_batch_size: int) -> int:
     if any(value.ndim == 0 for value in call):
         raise errors.invalid("Batching input tensors must have at least one dimension")
     if len({len(value) for value in call}) > 1:
         raise errors.invalid(
             "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size"
         )
-    if len(call[0]) > most:
-        raise errors.invalid(f"Task size {len(call[0])} is larger than maximum input batch size {most}")
+    if len(call[0]) > max_batch_size:
+        text = f"Task size {len(call[0])} is larger than maximum input batch size {max_batch_size}"
+        raise errors.invalid(text)
     return len(call[0])
 
 
-def _computed(calls: list[list[np.ndarray]], sizes: list[int], run: Callable[[list], tuple]) -> list:
-    """What each call gets of the results of all; the first row fills a batch up to a size that is allowed."""
+def _computed(calls: list[Call], sizes: list[int], run: Callable[[Call], tuple[Array, ...]]) -> list[Call]:
+    """The results of each call. Copies of the first row fill the batch up to a size that is allowed."""
     counts = [len(call[0]) for call in calls]
     total = sum(counts)
     wanted = sizes[bisect.bisect_left(sizes, total)] if sizes else total

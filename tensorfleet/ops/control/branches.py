@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -16,12 +17,16 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.constructors import range_
 from tensorfleet.ops.array.gather import gather
 from tensorfleet.ops.array.shape import shape
-from tensorfleet.ops.control.cond import cond
+from tensorfleet.ops.control.cond import Branch, cond
 from tensorfleet.ops.control.functional import map_fn
 
+#: Functions by number: in a dict, as pairs, or in order.
+BranchFunctions: TypeAlias = dict[int, Branch] | Sequence[Branch] | Sequence[tuple[int, Branch]]
 
-def _numbered(branch_fns: Any) -> list[tuple[int, Callable]]:
+
+def _numbered(branch_fns: BranchFunctions) -> list[tuple[int, Branch]]:
     """The functions with their numbers, in order."""
+    pairs: list[Any]
     if isinstance(branch_fns, dict):
         pairs = list(branch_fns.items())
     elif isinstance(branch_fns, (list, tuple)):
@@ -40,18 +45,21 @@ def _numbered(branch_fns: Any) -> list[tuple[int, Callable]]:
             raise TypeError(f"fn for key {number} must be callable.")
     numbers = sorted(number for number, _ in pairs)
     if numbers != list(range(len(pairs))):
-        found = ",".join(map(str, numbers))
+        keys = ",".join(map(str, numbers))
         raise ValueError(
-            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{found}}}"
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{keys}}}"
         )
     return sorted(pairs, key=lambda pair: pair[0])
 
 
 @export("switch_case")
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable | None = None, name: str = "switch_case"
+    branch_index: TensorLike,
+    branch_fns: BranchFunctions,
+    default: Branch | None = None,
+    name: str = "switch_case",
 ) -> Any:
-    """What the function with number `branch_index` gives; `default`, or the last one, for other numbers."""
+    """The result of the function with number `branch_index`; of `default`, or the last one, for other numbers."""
     if not isinstance(branch_index, Tensor):
         raise TypeError(f"branch_index must a Tensor, got {type(branch_index)}")
     if not branch_index.dtype.is_integer:
@@ -70,16 +78,16 @@ def switch_case(
         return chosen()
 
 
-def _either(index: Any, number: int, fn: Callable, otherwise: Callable) -> Callable:
+def _either(index: Tensor, number: int, fn: Branch, otherwise: Branch) -> Branch:
     return lambda: cond(apply("Equal", index, np.int32(number)), fn, otherwise)
 
 
 @export("vectorized_map")
-def vectorized_map(fn: Callable, elems: Any) -> Any:
+def vectorized_map(fn: Callable[[Any], Any], elems: Any) -> Any:
     """`fn` of each row of the elements, stacked."""
     rows = nest.map_structure(to_tensor, elems)
 
-    def of_row(i: Any) -> Any:
+    def of_row(i: Tensor | int) -> Any:
         # Rows are gathered in the loop, so that `fn` can take gradients of what they were computed from.
         return fn(nest.map_structure(lambda x: gather(x, i), rows))
 

@@ -1,44 +1,52 @@
-"""Operations in which several workers meet: each brings a value, and all get what these come to.
+"""Collective operations: each worker brings a value, and all get the combined value.
 
-Every worker runs its own graph. The operations of all of them that have the same keys are on the same task, so that is
-where they meet; `_rank` says which worker brings the value. One that has ended, or does not come, is an error for those
-that wait. Without `_rank` it is the devices of one session that meet.
+Every worker runs its own graph. All operations with the same keys are on the same task, where the workers meet; `_rank`
+says which worker brings a value. A worker that has ended, or does not come, is an error for those that wait. Without
+`_rank` the devices of one session meet.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 
 RANK = "_rank"
-_TELL_EVERY = 30.0
+# Long enough not to fill the log of a slow step, short enough for somebody who watches it.
+_REPORT_EVERY_SECONDS = 30.0
 _KEYS = "group_size: int; group_key: int; instance_key: int; "
 _HOW = "communication_hint: string = 'auto'; timeout_seconds: float = 0.0"
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
 
 
-def patience() -> float:
-    """How many seconds a worker waits for the others, unless the operation says."""
+def default_timeout() -> float:
+    """How many seconds a worker waits for the others, unless the operation has a timeout."""
     return settings.COLLECTIVE_SECONDS()
+
+
+#: The result of the values of all workers, in order. A worker that only receives has None.
+Combine: TypeAlias = Callable[[list[Any]], Array]
 
 
 class Arrival:
     """One worker that waits for the others."""
 
-    def __init__(self, meeting: Meeting, rank: int, value: Any, seconds: float) -> None:
+    def __init__(self, meeting: Meeting, rank: int, value: Array | None, seconds: float) -> None:
         self.meeting, self.rank, self.value = meeting, rank, value
         self.seconds = seconds
-        self.result: Any = None
+        self.result: Array | None = None
         self.error: errors.OpError | None = None
         self._event = threading.Event()
 
@@ -61,7 +69,9 @@ class Arrival:
                     "a collective operation. See whether it still runs and makes as many steps, or set "
                     "TENSORFLEET_COLLECTIVE_SECONDS to wait longer.",
                 )
-            left = [_TELL_EVERY, self.seconds - waited] + ([] if timeout is None else [timeout - waited])
+            left = [_REPORT_EVERY_SECONDS, self.seconds - waited] + (
+                [] if timeout is None else [timeout - waited]
+            )
             if self._event.wait(max(min(left), 0.0)):
                 return True
             logging.info("Worker %d waits for %s.", self.rank, self.meeting.missing())
@@ -80,8 +90,8 @@ class Meeting:
         absent = [str(r) for r in range(self.size) if r not in self._here]
         return f"worker{'s' * (len(absent) > 1)} {', '.join(absent)} of {self.size}"
 
-    def arrive(self, arrival: Arrival, combine: Any) -> None:
-        """Adds a worker; the last one brings about the result."""
+    def arrive(self, arrival: Arrival, combine: Combine) -> None:
+        """Adds a worker; the last one computes the result."""
         with self._lock:
             before = self._here.get(arrival.rank)
             self._here[arrival.rank] = arrival
@@ -126,8 +136,8 @@ class Meeting:
             arrival.set()
 
 
-class Member:
-    """A session that takes part. Its end clears it."""
+class Participant:
+    """A session that takes part: a private resource, which is cleared when the session ends."""
 
     def __init__(self, meeting: Meeting, rank: int, owner: str) -> None:
         self._meeting, self._rank, self._owner = meeting, rank, owner
@@ -141,13 +151,15 @@ def _device_index(op: Operation) -> int:
     return DeviceSpec.from_string(op.device).device_index or 0
 
 
-def _meet(ctx: Any, value: Any, keys: tuple[int, int, int], seconds: float, combine: Any) -> Any:
+def _meet(
+    ctx: HostContext, value: Array | None, keys: tuple[int, int, int], seconds: float, combine: Combine
+) -> Array:
     size, group, instance = keys
     name = f"{group}/{instance}"
     meeting = ctx.resources.get("", "collective", name, lambda: Meeting(name, size))
     rank = int(ctx.op._attrs.get(RANK, _device_index(ctx.op)))
-    ctx.private.get("", "collective", name, lambda: Member(meeting, rank, ctx.private.owner))
-    arrival = Arrival(meeting, rank, value, seconds or patience())
+    ctx.private.get("", "collective", name, lambda: Participant(meeting, rank, ctx.private.owner))
+    arrival = Arrival(meeting, rank, value, seconds or default_timeout())
     meeting.arrive(arrival, combine)
     try:
         ctx.step.wait(arrival, f"for {meeting.missing()}")
@@ -155,6 +167,7 @@ def _meet(ctx: Any, value: Any, keys: tuple[int, int, int], seconds: float, comb
         meeting.withdraw(arrival)
     if arrival.error is not None:
         raise arrival.error
+    assert arrival.result is not None
     return arrival.result
 
 
@@ -170,8 +183,8 @@ _MERGES = {b"Add": np.add, b"Mul": np.multiply, b"Min": np.minimum, b"Max": np.m
     **_WAITS,
 )
 def _reduce(
-    ctx: Any,
-    value: Any,
+    ctx: HostContext,
+    value: Array,
     *,
     group_size: int,
     group_key: int,
@@ -180,8 +193,8 @@ def _reduce(
     final_op: bytes,
     timeout_seconds: float,
     **_: Any,
-) -> Any:
-    def combine(values: list) -> Any:
+) -> Array:
+    def combine(values: list[Array]) -> Array:
         shapes = {np.shape(v) for v in values}
         if len(shapes) > 1:
             raise errors.InvalidArgumentError(
@@ -203,22 +216,22 @@ _SHAPED = "T: type; " + _KEYS + "shape: shape; " + _HOW
 
 @op("CollectiveBcastSend", "input: T -> data: T", _SHAPED, shape=lambda op: op._attrs["shape"], **_WAITS)
 def _send(
-    ctx: Any,
-    value: Any,
+    ctx: HostContext,
+    value: Array,
     *,
     group_size: int,
     group_key: int,
     instance_key: int,
     timeout_seconds: float,
     **_: Any,
-) -> Any:
+) -> Array:
     return _meet(ctx, value, (group_size, group_key, instance_key), timeout_seconds, _the_one_sent)
 
 
 @op("CollectiveBcastRecv", "-> data: T", _SHAPED, shape=lambda op: op._attrs["shape"], **_WAITS)
 def _receive(
-    ctx: Any, *, group_size: int, group_key: int, instance_key: int, timeout_seconds: float, **_: Any
-) -> Any:
+    ctx: HostContext, *, group_size: int, group_key: int, instance_key: int, timeout_seconds: float, **_: Any
+) -> Array:
     return _meet(ctx, None, (group_size, group_key, instance_key), timeout_seconds, _the_one_sent)
 
 
@@ -230,16 +243,16 @@ def _receive(
     **_WAITS,
 )
 def _gather(
-    ctx: Any,
-    value: Any,
+    ctx: HostContext,
+    value: Array,
     *,
     group_size: int,
     group_key: int,
     instance_key: int,
     timeout_seconds: float,
     **_: Any,
-) -> Any:
-    def combine(values: list) -> Any:
+) -> Array:
+    def combine(values: list[Array]) -> Array:
         shapes = [np.shape(v) for v in values]
         if len(set(shapes)) > 1:
             raise errors.InternalError(
@@ -250,7 +263,7 @@ def _gather(
     return _meet(ctx, np.asarray(value), (group_size, group_key, instance_key), timeout_seconds, combine)
 
 
-def _the_one_sent(values: list) -> Any:
+def _the_one_sent(values: list[Array | None]) -> Array:
     return next(v for v in values if v is not None)
 
 
@@ -274,10 +287,10 @@ def all_reduce(
     instance_key: int,
     merge_op: str,
     final_op: str,
-    subdiv_offsets: Any = (0,),
+    subdiv_offsets: Iterable[int] = (0,),
     communication_hint: str = "auto",
 ) -> Tensor:
-    """What the values of all devices of a group come to; each device has an operation of its own with the same keys."""
+    """The combined values of all devices of a group. Each device has its own operation, with the same keys."""
     _check("all_reduce", group_size, t.device)
     return apply(
         "CollectiveReduce",
@@ -306,7 +319,13 @@ def all_gather(
 
 @export(_HERE + "broadcast_send")
 def broadcast_send(
-    t: Tensor, shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int, **how: Any
+    t: Tensor,
+    shape: ShapeLike,
+    dtype: DTypeLike,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    **how: Any,
 ) -> Tensor:
     """Gives a value to all devices of a group."""
     _check("broadcast_send", group_size, t.device)
@@ -316,7 +335,7 @@ def broadcast_send(
 
 @export(_HERE + "broadcast_recv")
 def broadcast_recv(
-    shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int, **how: Any
+    shape: ShapeLike, dtype: DTypeLike, group_size: int, group_key: int, instance_key: int, **how: Any
 ) -> Tensor:
     """The value that one device of a group gives to all."""
     _check("broadcast_recv", group_size, None)

@@ -1,14 +1,15 @@
-"""`tf.cond`, `tf.case` and what lies under them."""
+"""`tf.cond`, `tf.case` and the functions that they are made of."""
 
 from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -19,9 +20,16 @@ from tensorfleet.ops.array.basic import no_op, with_dependencies
 from tensorfleet.ops.control.context import CondContext, switch
 from tensorfleet.ops.state.tensor_array import TensorArray, with_flow
 
+#: A function without arguments that builds a branch: it returns tensors in any structure.
+Branch: TypeAlias = Callable[[], Any]
+#: Predicates and their functions, as `tf.case` takes them.
+Pairs: TypeAlias = Sequence[tuple[Any, Branch]] | dict[Any, Branch]
+
 
 @export("python.ops.control_flow_ops.switch")
-def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple:
+def _switch(
+    data: TensorLike, pred: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> tuple[Any, ...]:
     """`data` as it is in two branches: (when `pred` is false, when it is true)."""
     with name_scope(name, "Switch", [data, pred]) as scope:
         if isinstance(data, CompositeTensor):
@@ -33,14 +41,14 @@ def _switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) ->
 
 
 class Merged(NamedTuple):
-    """What a merge gives."""
+    """The result of a merge: the value, and the position of its input."""
 
     output: Any
     value_index: Tensor
 
 
 @export("python.ops.control_flow_ops.merge")
-def merge(inputs: Any, name: str | None = None) -> Any:
+def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
     """Whichever of the tensors there is, and its position."""
     if any(t is None for t in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
@@ -55,22 +63,22 @@ def merge(inputs: Any, name: str | None = None) -> Any:
 
 
 @export("python.ops.control_flow_ops.ref_select")
-def ref_select(index: Any, inputs: Any, name: str | None = None) -> Tensor:
+def ref_select(index: TensorLike, inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
     """The variable of that number, for reading."""
     return apply("RefSelect", to_tensor(index, dtypes.int32), list(inputs), name=name)
 
 
 @export("cond")
 def cond(
-    pred: Any,
-    true_fn: Callable | None = None,
-    false_fn: Callable | None = None,
+    pred: TensorLike,
+    true_fn: Branch | None = None,
+    false_fn: Branch | None = None,
     strict: bool = False,
     name: str | None = None,
-    fn1: Callable | None = None,
-    fn2: Callable | None = None,
+    fn1: Branch | None = None,
+    fn2: Branch | None = None,
 ) -> Any:
-    """What `true_fn` gives if `pred` holds when it is run, else what `false_fn` gives.
+    """The result of `true_fn` if `pred` holds when it is run, else that of `false_fn`.
 
     Only the operations made inside the function taken run. Both must return the same structure of tensors.
     With `strict`, a list of one tensor stays a list.
@@ -97,25 +105,25 @@ def cond(
         return merged if strict else _alone(merged)
 
 
-def _function(given: Any, old: Any, name: str, old_name: str) -> Callable:
+def _function(fn: Branch | None, old: Branch | None, name: str, old_name: str) -> Branch:
     if old is not None:
-        if given is not None:
+        if fn is not None:
             raise TypeError(f"cond(): '{name}' and '{old_name}' may not be set simultaneously.")
-        given = old
-    elif given is None:
+        fn = old
+    elif fn is None:
         raise TypeError(f"cond(): '{name}' argument required")
-    if not callable(given):
+    if not callable(fn):
         raise TypeError(f"{name} must be callable.")
-    return given
+    return fn
 
 
-def _branch(context: CondContext, fn: Callable, strict: bool) -> tuple[Any, list[Tensor]]:
-    """What a branch returned, and its tensors, all of them inside the branch."""
+def _branch(context: CondContext, fn: Branch, strict: bool) -> tuple[Any, list[Tensor]]:
+    """The result of a branch, and its tensors, all of them inside the branch."""
     result = with_summaries(fn)
     result = result if strict else _alone(result)
     if result is None:
         return None, [context.AddValue(with_dependencies([no_op()], context.pivot))]
-    flows = nest.map_structure(_flow, result)
+    flows = nest.map_structure(flow_of, result)
     flat = [_inside(context, v) for v in nest.flatten(flows, expand_composites=True)]
     return result, flat
 
@@ -125,10 +133,10 @@ def _alone(result: Any) -> Any:
     return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
 
 
-def with_summaries(fn: Callable) -> Any:
-    """What a branch or a body gives, which waits for the summaries that are written in it.
+def with_summaries(fn: Branch) -> Any:
+    """The result of a branch or a body, which waits for the summaries that are written in it.
 
-    They are no longer among those that are written by themselves.
+    It removes these summaries from the collection: outside of the context nobody could run them.
     """
     graph, key = get_default_graph(), GraphKeys._SUMMARY_COLLECTION
     before = len(graph.get_collection(key))
@@ -141,7 +149,7 @@ def with_summaries(fn: Callable) -> Any:
         return no_op() if result is None else nest.map_structure(_after, result, expand_composites=True)
 
 
-def _after(value: Any) -> Any:
+def _after(value: TensorLike) -> Any:
     if isinstance(value, Operation):
         return no_op()
     if isinstance(value, TensorArray):
@@ -149,20 +157,22 @@ def _after(value: Any) -> Any:
     return apply("Identity", value)
 
 
-def _flow(value: Any) -> Any:
+def flow_of(value: Any) -> Any:
+    """The flow of a TensorArray; any other value as it is."""
     return value.flow if isinstance(value, TensorArray) else value
 
 
-def _inside(context: CondContext, value: Any) -> Tensor:
+def _inside(context: CondContext, value: TensorLike) -> Tensor:
     if isinstance(value, Operation):
-        return with_dependencies([value], context.pivot)
+        pivot: Tensor = with_dependencies([value], context.pivot)
+        return pivot
     tensor = to_tensor(value)
     if tensor.dtype._is_ref_dtype:
         tensor = apply("Identity", tensor)
     return context.AddValue(tensor)
 
 
-def _merged(true: tuple, false: tuple) -> Any:
+def _merged(true: tuple[Any, list[Tensor]], false: tuple[Any, list[Tensor]]) -> Any:
     (made, when_true), (other, when_false) = true, false
     try:
         _same_structure(made, other)
@@ -172,7 +182,7 @@ def _merged(true: tuple, false: tuple) -> Any:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {e}") from None
     if not when_true:
         raise ValueError("true_fn and false_fn must return at least one result.")
-    found = []
+    merged: list[Any] = []
     if _has_slices(made):
         when_false, when_true = _same_indices(when_false, when_true)
     for f, t in zip(when_false, when_true, strict=True):
@@ -180,20 +190,18 @@ def _merged(true: tuple, false: tuple) -> Any:
             raise ValueError(
                 f"Outputs of true_fn and false_fn must have the same type: {t.dtype.name}, {f.dtype.name}"
             )
-        found.append(merge([f, t])[0])
+        merged.append(merge([f, t])[0])
     if made is None:
         return None
     if isinstance(made, Operation) or not (
         nest.is_nested(made) or isinstance(made, (CompositeTensor, TensorArray))
     ):
-        return found[0]
-    packed = nest.pack_sequence_as(nest.map_structure(_plain, made), found, expand_composites=True)
-    return (
-        nest.map_structure(
-            lambda old, new: with_flow(old, new) if isinstance(old, TensorArray) else new, made, packed
-        )
-        if _holds_arrays(made)
-        else packed
+        return merged[0]
+    packed = nest.pack_sequence_as(nest.map_structure(flow_of, made), merged, expand_composites=True)
+    if not any(isinstance(v, TensorArray) for v in nest.flatten(made)):
+        return packed
+    return nest.map_structure(
+        lambda old, new: with_flow(old, new) if isinstance(old, TensorArray) else new, made, packed
     )
 
 
@@ -201,7 +209,7 @@ def _has_slices(value: Any) -> bool:
     return any(isinstance(v, IndexedSlices) for v in nest.flatten(value))
 
 
-def _same_indices(one: list[Tensor], other: list[Tensor]) -> tuple[list, list]:
+def _same_indices(one: list[Tensor], other: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Two lists of tensors; where one has 32-bit integers and the other 64, both have 64."""
     pairs = []
     for a, b in zip(one, other, strict=True):
@@ -209,14 +217,6 @@ def _same_indices(one: list[Tensor], other: list[Tensor]) -> tuple[list, list]:
             a, b = (apply("Cast", t, DstT=dtypes.int64) for t in (a, b))
         pairs.append((a, b))
     return [a for a, _ in pairs], [b for _, b in pairs]
-
-
-def _plain(value: Any) -> Any:
-    return value.flow if isinstance(value, TensorArray) else value
-
-
-def _holds_arrays(structure: Any) -> bool:
-    return any(isinstance(v, TensorArray) for v in nest.flatten(structure))
 
 
 def _same_structure(a: Any, b: Any) -> None:
@@ -228,7 +228,10 @@ def _same_structure(a: Any, b: Any) -> None:
 
 @export("python.framework.smart_cond.smart_cond", "contrib.framework.smart_cond")
 def smart_cond(
-    pred: Any, true_fn: Callable | None = None, false_fn: Callable | None = None, name: str | None = None
+    pred: TensorLike,
+    true_fn: Branch | None = None,
+    false_fn: Branch | None = None,
+    name: str | None = None,
 ) -> Any:
     """`tf.cond`, or just the call of one of the functions when the condition is known already."""
     if not callable(true_fn):
@@ -242,7 +245,7 @@ def smart_cond(
 
 
 @export("python.framework.smart_cond.smart_constant_value", "contrib.framework.smart_constant_value")
-def smart_constant_value(pred: Any) -> bool | None:
+def smart_constant_value(pred: TensorLike) -> bool | None:
     """A condition as a Python bool when it is known without running anything, else None."""
     if isinstance(pred, Tensor):
         value = constant_value(pred)
@@ -256,12 +259,15 @@ def smart_constant_value(pred: Any) -> bool | None:
 
 @export("python.framework.smart_cond.smart_case", "contrib.framework.smart_case")
 def smart_case(
-    pred_fn_pairs: Any, default: Callable | None = None, exclusive: bool = False, name: str = "smart_case"
+    pred_fn_pairs: Pairs,
+    default: Branch | None = None,
+    exclusive: bool = False,
+    name: str = "smart_case",
 ) -> Any:
     """`tf.case`, without the functions whose predicates are known to be false, or to come after a true one."""
-    given = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
+    pairs = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
     open_pairs = []
-    for pred, fn in given:
+    for pred, fn in pairs:
         value = smart_constant_value(pred)
         if value is None:
             open_pairs.append((pred, fn))
@@ -275,13 +281,13 @@ def smart_case(
 
 @export("case")
 def case(
-    pred_fn_pairs: Any,
-    default: Callable | None = None,
+    pred_fn_pairs: Pairs,
+    default: Branch | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first true predicate gives, else what `default` gives.
+    """The result of the function of the first true predicate, else that of `default`.
 
     With `exclusive`, more than one true predicate is an error.
     """
@@ -301,7 +307,7 @@ def case(
         return chosen()
 
 
-def case_pairs(given: Any, allow_bools: bool = False) -> list:
+def case_pairs(given: Any, allow_bools: bool = False) -> list[tuple[Any, Branch]]:
     """The predicates of a `tf.case` with their functions, checked."""
     if isinstance(given, OrderedDict):
         pairs = list(given.items())
@@ -330,8 +336,8 @@ def _called(pred: Any) -> str:
     return pred.name if isinstance(pred, Tensor) else str(pred)
 
 
-def with_forced_default(pairs: list) -> tuple[Callable, list]:
-    """Without a default the last function is it, behind a check that one predicate holds."""
+def with_forced_default(pairs: list[tuple[Any, Branch]]) -> tuple[Branch, list[tuple[Any, Branch]]]:
+    """Makes the last function the default, after a check that one predicate holds; and the other pairs."""
     from tensorfleet.ops.array.checks import Assert
 
     preds = [p for p, _ in pairs]
@@ -346,7 +352,7 @@ def with_forced_default(pairs: list) -> tuple[Callable, list]:
     return checked, rest
 
 
-def exclusive_check(pairs: list) -> Operation:
+def exclusive_check(pairs: list[tuple[Any, Branch]]) -> Operation:
     """Fails where more than one predicate holds."""
     from tensorfleet.ops.array.checks import Assert
 

@@ -1,4 +1,4 @@
-"""What surrounds the operations made inside a branch or a loop.
+"""Control flow contexts: the branch or loop in which operations are made.
 
 A context looks at every operation made inside it. Values from outside come in through a Switch (a branch) or
 an Enter (a loop), and operations without inputs are tied to the context's pivot, so that nothing inside runs
@@ -7,31 +7,37 @@ unless the branch is taken or the iteration happens.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Self
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply, apply_any, apply_list, constant
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import TensorLike
+from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph
 from tensorfleet.ops.control.nodes import is_constant_enter, is_enter, is_exit, is_switch
 
+# A larger constant is brought into a context instead: each copy takes memory in the graph.
+_MAX_COPIED_ELEMENTS = 1024
 
-def output_context(op: Operation) -> Any:
+
+def output_context(op: Operation) -> ControlFlowContext | None:
     """The context in which an operation's outputs are used: outside of the loop for an Exit."""
-    context = op._control_flow_context
+    context: ControlFlowContext | None = op._control_flow_context
     return context.outer_context if context is not None and is_exit(op) else context
 
 
-def while_context(context: Any) -> Any:
+def while_context(context: ControlFlowContext | None) -> ControlFlowContext | None:
     """The innermost loop that a context lies in, or None."""
     while context is not None and not context.IsWhileContext():
         context = context.outer_context
     return context
 
 
-def lies_in(context: Any, outer: Any) -> bool:
+def lies_in(context: ControlFlowContext | None, outer: ControlFlowContext) -> bool:
     """Whether a context is another, or lies in it."""
     while context is not outer:
         if context is None:
@@ -56,7 +62,7 @@ def check_use(op: Operation, input_op: Operation) -> None:
     )
 
 
-def _of_one_gradient(mine: Any, theirs: Any) -> bool:
+def _of_one_gradient(mine: ControlFlowContext, theirs: ControlFlowContext) -> bool:
     """Whether one of two loops computes the gradient of the other, or of one in or around it."""
     if mine.grad_state is not None:
         forward = mine.grad_state.forward
@@ -72,20 +78,24 @@ class ControlFlowContext:
     def __init__(self, name: str) -> None:
         self._outer: ControlFlowContext | None = get_default_graph()._get_control_flow_context()
         self._name = get_default_graph().unique_name(name)
-        self._entered: list = []
+        self._entered: list[ControlFlowContext | None] = []
         self._known: set[Tensor] = set()  # tensors that may be used inside as they are
-        self._captured: dict[Tensor, Tensor] = {}  # tensors from outside, and what stands for them inside
+        self._captured: dict[Tensor, Tensor] = {}  # tensors from outside, and their copies inside
         self._pivot: Any = None
         self._nested: list[ControlFlowContext] = []
         if self._outer is not None:
             self._outer._nested.append(self)
 
     name = readonly("_name", "The name, unique in the graph.")
-    outer_context = readonly("_outer", "The context around this one.")
+
+    @property
+    def outer_context(self) -> ControlFlowContext | None:
+        """The context around this one."""
+        return self._outer
 
     @property
     def grad_state(self) -> Any:
-        """What is known of the loop that this one computes the gradient of."""
+        """The `LoopGradient` that this context is part of, or None."""
         return None if self._outer is None else self._outer.grad_state
 
     @property
@@ -115,29 +125,29 @@ class ControlFlowContext:
         """Ends what `Enter` began."""
         get_default_graph()._set_control_flow_context(self._entered.pop())
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.Enter()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.Exit()
 
-    def ExitResult(self, result: Any) -> None:
+    def ExitResult(self, result: Iterable[Tensor]) -> None:
         """Makes results known to the context around."""
         if self._outer is not None:
             for t in result:
                 self._outer._known.add(t)
 
-    def GetWhileContext(self) -> Any:
+    def GetWhileContext(self) -> ControlFlowContext | None:
         """The innermost loop around."""
         return while_context(self)
 
     def GetControlPivot(self) -> Any:
-        """What operations without inputs wait for."""
+        """The tensor that operations without inputs wait for."""
         return self._pivot
 
     def check_user(self, op: Operation, maker: Operation) -> None:
-        """Called when an operation elsewhere uses what one in this context makes; ValueError if it may not."""
+        """Called when an operation elsewhere uses the output of `maker`, in this context; ValueError if it may not."""
         check_use(op, maker)
 
     def AddInnerOp(self, op: Operation) -> None:
@@ -146,7 +156,7 @@ class ControlFlowContext:
             self._outer.AddInnerOp(op)
 
     def AddValue(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor inside this context."""
+        """The tensor to use for `tensor` inside this context."""
         return tensor
 
     def AddOp(self, op: Operation) -> None:
@@ -158,8 +168,8 @@ class ControlFlowContext:
         self._drop_outer_dependencies(op)
         if not self._tied(op):
             op._add_control_input(self.GetControlPivot()._op)
-        context: Any = self
-        while context is not None:  # what is made inside is no stranger to the contexts around
+        context: ControlFlowContext | None = self
+        while context is not None:  # the contexts around must not bring these tensors in from outside
             context._known.update(op._outputs)
             context = context._outer
         op.graph.prevent_fetching(op)
@@ -187,19 +197,14 @@ class ControlFlowContext:
                 op._add_control_inputs([apply("Identity", t)._op for t in waited])
 
 
-def in_context(op: Operation, context: Any, by_output: bool = False) -> bool:
+def in_context(op: Operation, context: ControlFlowContext, by_output: bool = False) -> bool:
     """Whether an operation lies in a context, or in one inside it."""
-    found = output_context(op) if by_output else op._control_flow_context
-    while found is not None:
-        if found is context:
-            return True
-        found = found.outer_context
-    return False
+    return lies_in(output_context(op) if by_output else op._control_flow_context, context)
 
 
 @export("python.ops.control_flow_ops.XLAControlFlowContext")
 class XLAControlFlowContext(ControlFlowContext):
-    """Marks operations for XLA, which changes nothing: what is compiled is decided when it runs."""
+    """Marks operations for XLA, which changes nothing: the runtime decides what to compile."""
 
     def __init__(self) -> None:
         super().__init__("XLAControlFlowContext")
@@ -227,7 +232,7 @@ class CondContext(ControlFlowContext):
             self._outer.AddValue(pred)
 
     pred = readonly("_pred", "The condition.")
-    pivot = readonly("_pivot", "What operations without inputs wait for.")
+    pivot = readonly("_pivot", "The tensor that operations without inputs wait for.")
 
     @property
     def branch(self) -> int:
@@ -252,7 +257,7 @@ class CondContext(ControlFlowContext):
         return cond_from_proto(context_def, import_scope)
 
     def AddValue(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor inside this branch: the tensor behind a Switch."""
+        """The tensor to use for `tensor` inside this branch: the output of a Switch."""
         if tensor in self._known:
             return self._captured.get(tensor, tensor)
         outside = tensor if self._outer is None else self._outer.AddValue(tensor)
@@ -270,7 +275,7 @@ class WhileContext(ControlFlowContext):
 
     def __init__(
         self,
-        maximum_iterations: Any = None,
+        maximum_iterations: Tensor | None = None,
         parallel_iterations: int = 10,
         back_prop: bool = True,
         swap_memory: bool = False,
@@ -285,7 +290,7 @@ class WhileContext(ControlFlowContext):
         self._grad_state = grad_state
         self._pivot_for_pred: Any = None
         self._pivot_for_body: Any = None
-        #: for a gradient loop: values of the forward loop, and what they are popped as
+        #: for a gradient loop: values of the forward loop, and the tensors that pop them
         self.history: dict[Tensor, Tensor] = {}
         self.enters: list[Tensor] = []
         self.merges: list[Tensor] = []
@@ -298,7 +303,7 @@ class WhileContext(ControlFlowContext):
     pivot = readonly("_pivot", "The loop's condition.")
     loop_enters = readonly("enters", "The loop variables as they enter.")
     loop_exits = readonly("exits", "The loop variables as they leave.")
-    invariants = readonly("_captured", "What the loop takes from outside, and what stands for it inside.")
+    invariants = readonly("_captured", "The tensors from outside, and their copies inside.")
 
     def IsWhileContext(self) -> bool:
         return True
@@ -327,15 +332,15 @@ class WhileContext(ControlFlowContext):
         return bool(op._inputs) and not all(is_constant_enter(t._op) for t in op._inputs)
 
     def AddValue(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor inside this loop: the tensor behind an Enter."""
+        """The tensor to use for `tensor` inside this loop: the output of an Enter."""
         if tensor in self._known:
             return self._captured.get(tensor, tensor)
         if self._grad_state is not None:
-            inside = self._grad_state.forward_value(self, tensor)
-            if inside is not None:
-                self._known.update((tensor, inside))
-                self.history[tensor] = self._captured[tensor] = inside
-                return inside
+            forward: Tensor | None = self._grad_state.forward_value(self, tensor)
+            if forward is not None:
+                self._known.update((tensor, forward))
+                self.history[tensor] = self._captured[tensor] = forward
+                return forward
         outside = tensor if self._outer is None else self._outer.AddValue(tensor)
         if outside in self._captured:
             inside = self._captured[outside]
@@ -353,7 +358,7 @@ class WhileContext(ControlFlowContext):
 
     # -- loop variables --
 
-    def add_variable(self, initial: Tensor, name: str = "", shape: Any = None) -> Tensor:
+    def add_variable(self, initial: Tensor, name: str = "", shape: TensorShape | None = None) -> Tensor:
         """Adds a loop variable; the tensor it is in the loop's condition."""
         outside = initial if self._outer is None else self._outer.AddValue(initial)
         with control_dependencies(None):
@@ -367,7 +372,7 @@ class WhileContext(ControlFlowContext):
         return entered
 
     def _wait_outside(self, op: Operation, outside: Tensor) -> None:
-        """The entry of a loop variable waits for what the whole loop was told to wait for."""
+        """Makes the entry of a loop variable wait for the control dependencies around the whole loop."""
         for c in op.graph._control_inputs_for([outside]):
             if output_context(c) is self._outer and c is not outside._op:
                 op._add_control_input(c)
@@ -385,7 +390,9 @@ class WhileContext(ControlFlowContext):
             self._pivot_for_pred = made
         return made
 
-    def gradient(self, grads: dict[int, Tensor], active: list[int], walk: Any) -> list:
+    def gradient(
+        self, grads: dict[int, Tensor], active: list[int], walk: Callable[..., list[Any]]
+    ) -> list[tuple[Tensor, Any]]:
         """Builds the loop that computes this one's gradient; see `LoopGradient.build`."""
         from tensorfleet.ops.control.gradients import LoopGradient
 
@@ -404,7 +411,7 @@ def _adopt(tensor: Tensor, context: ControlFlowContext) -> None:
     op = tensor._op
     op._set_control_flow_context(context)
     op.graph.prevent_fetching(op)
-    around: Any = context
+    around: ControlFlowContext | None = context
     while around is not None:  # a result of this context may be this very tensor
         around._known.update(op._outputs)
         around = around._outer
@@ -421,7 +428,7 @@ def enter(
 ) -> Tensor:
     """Brings a tensor into a loop."""
     kind = "RefEnter" if data.dtype._is_ref_dtype else "Enter"
-    made = apply_any(
+    return apply(
         kind,
         data,
         frame_name=frame,
@@ -429,18 +436,17 @@ def enter(
         parallel_iterations=parallel_iterations,
         name=name or kind,
     )
-    return made
 
 
-def switch(data: Any, pred: Any, name: str | None = None) -> list[Tensor]:
+def switch(data: TensorLike, pred: TensorLike, name: str | None = None) -> list[Tensor]:
     """`data` in two branches: [when `pred` is false, when it is true]."""
     kind = "RefSwitch" if isinstance(data, Tensor) and data.dtype._is_ref_dtype else "Switch"
-    return apply_any(kind, data, pred, name=name or "Switch")
+    return apply_list(kind, data, pred, name=name or "Switch")
 
 
 def copied_constant(tensor: Tensor) -> Tensor | None:
     """A constant with the value of a tensor, made in the current context, when the value is known."""
     value = constant_value(tensor)
-    if value is None or value.size > 1024:
+    if value is None or value.size > _MAX_COPIED_ELEMENTS:
         return None
     return constant(value, tensor.dtype.base_dtype)

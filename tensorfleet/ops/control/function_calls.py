@@ -10,10 +10,12 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.functions import FunctionGraph, add_function, find_function
 from tensorfleet.graph.gradients import vjp
 from tensorfleet.graph.graphdef import export_graph
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.meta_graph import export_meta_graph, import_meta_graph_def
 from tensorfleet.graph.operation import Operation, Tensor
@@ -36,12 +38,14 @@ def _called_shapes(op: Operation) -> list[TensorShape]:
     "executor_type: string = ''",
     shape=_called_shapes,
 )
-def _partitioned_call(xp: Any, args: list, *, f: Any, op: Operation, check: Any) -> tuple:
+def _partitioned_call(
+    xp: ArrayModule, args: list[Array], *, f: object, op: Operation, check: Check
+) -> tuple[Array, ...]:
     return call_body(xp, called_body(op, f), args, check)
 
 
-def called_body(op: Operation, name: Any) -> FunctionGraph:
-    """The function that an operation calls, which may have become known after the call was made."""
+def called_body(op: Operation, name: object) -> FunctionGraph:
+    """The function that an operation calls, which may have been added to the graph after the call."""
     if str(name) not in op.graph._functions:
         raise errors.NotFoundError(
             None,
@@ -50,9 +54,9 @@ def called_body(op: Operation, name: Any) -> FunctionGraph:
         )
     body = find_function(op.graph, name)
     wanted = [t.dtype.base_dtype for t in (*body.inputs, *body.captures.values())]
-    given = [t.dtype.base_dtype for t in op._inputs]
-    if given != wanted:
-        named = [", ".join(t.name for t in types) for types in (given, wanted)]
+    types = [t.dtype.base_dtype for t in op._inputs]
+    if types != wanted:
+        named = [", ".join(t.name for t in each) for each in (types, wanted)]
         raise errors.InvalidArgumentError(
             None, op, f"Function '{name}' is called with arguments of types {named[0]}; it takes {named[1]}."
         )
@@ -60,30 +64,31 @@ def called_body(op: Operation, name: Any) -> FunctionGraph:
 
 
 @gradient("PartitionedCall")
-def _partitioned_call_grad(op: Operation, *grads: Any) -> Any:
-    told = op.graph._function_gradients.get(str(op._attrs["f"]))
-    if told is None:
+def _partitioned_call_grad(op: Operation, *grads: Tensor) -> list[Tensor | None]:
+    function = op.graph._function_gradients.get(str(op._attrs["f"]))
+    if function is None:
         return vjp(op, *grads)
-    body = find_function(op.graph, told)
+    body = find_function(op.graph, function)
     types = [t.dtype.base_dtype for t in body.outputs]
-    return list(apply_op("PartitionedCall", [*op.inputs, *grads], f=told, Tout=types)._outputs)
+    return list(apply_op("PartitionedCall", [*op.inputs, *grads], f=function, Tout=types)._outputs)
 
 
-def call_body(xp: Any, body: FunctionGraph, args: Sequence[Any], check: Any) -> tuple:
-    """The results of a function, given its arguments and then what it takes from around."""
+def call_body(xp: ArrayModule, body: FunctionGraph, args: Sequence[Any], check: Check) -> tuple[Array, ...]:
+    """The results of a function for its arguments and then the tensors that it captures."""
     values: dict[Tensor, Any] = dict(zip((*body.inputs, *body.captures.values()), args, strict=True))
     for kernel in kernels_of(body):
         inner = kernel.op
-        given = [values[t] for t in inner._inputs]
-        known = all(isinstance(v, (np.ndarray, np.generic)) for v in given)
-        values.update(zip(inner._outputs, kernel.call(np if known else xp, given, check), strict=True))
+        inputs = [values[t] for t in inner._inputs]
+        # Values that are known while tracing stay in numpy: they may be shapes, which must be known.
+        known = all(isinstance(v, (np.ndarray, np.generic)) for v in inputs)
+        values.update(zip(inner._outputs, kernel.call(np if known else xp, inputs, check), strict=True))
     return tuple(values[t] for t in body.outputs)
 
 
 def kernels_of(body: FunctionGraph) -> list[Kernel]:
     """The kernels of a body in order; arguments have none."""
-    found = body.__dict__.get("_kernels")
-    if found is None:
+    kernels: list[Kernel] | None = body.__dict__.get("_kernels")
+    if kernels is None:
         own = set(own_ops(body))
         ops = in_order({op: {t._op for t in op._inputs} & own for op in own}, lambda op: op._id)
         for inner in ops:
@@ -92,13 +97,14 @@ def kernels_of(body: FunctionGraph) -> list[Kernel]:
                     f"Function '{body.name}' calls {inner.type} ('{inner.name}'), which has an effect or a state. Make "
                     "the call outside, or use tf.py_func."
                 )
-        found = body.__dict__["_kernels"] = [Kernel(inner) for inner in ops if inner._outputs]
-    return found
+        kernels = body.__dict__["_kernels"] = [Kernel(inner) for inner in ops if inner._outputs]
+    return kernels
 
 
 def own_ops(body: FunctionGraph) -> list[Operation]:
-    given = {t._op for t in (*body.inputs, *body.captures.values())}
-    return [op for op in body._ops if op not in given]
+    """The operations of a body but its arguments."""
+    arguments = {t._op for t in (*body.inputs, *body.captures.values())}
+    return [op for op in body._ops if op not in arguments]
 
 
 def runs_alone(op: Operation) -> bool:
@@ -107,7 +113,7 @@ def runs_alone(op: Operation) -> bool:
 
 
 def call_traced(body: FunctionGraph, given: Sequence[Tensor], effects: Sequence[Operation]) -> Operation:
-    """A call of a function with its arguments and then what it takes from around: one operation if it has no effects."""
+    """Calls a function with its arguments and captured tensors: one operation if it has no effects."""
     if not all(map(runs_alone, own_ops(body))):
         return _inlined(body, given, "StatefulPartitionedCall", None, effects)
     add_function(body)
@@ -119,13 +125,13 @@ def _inlined(
     body: FunctionGraph,
     given: Sequence[Tensor],
     name: str,
-    told: Callable | None,
+    gradient: Callable[..., Any] | None,
     effects: Sequence[Operation] | None = None,
 ) -> Operation:
-    """A call of a function that has effects: its operations, made once more where it is called.
+    """Calls a function that has effects: copies its operations to the place of the call.
 
-    The operation returned gives the results, and waits for the effects, which are found unless they are told; `told` is
-    its gradient, if not None.
+    The operation returned gives the results, and waits for the effects: by default all stateful operations. `gradient`
+    is its gradient function, if not None.
     """
     graph = get_default_graph()
     given = [t if t.graph is graph else graph.capture(t) for t in given]
@@ -154,19 +160,19 @@ def _inlined(
     with graph.control_dependencies(found[count:]):
         if not count:
             return apply_op("NoOp", name=scope)
-        call = apply_op("IdentityN", [*found[:count], *(given if told else ())], name=scope)
-    if told is not None:
+        call = apply_op("IdentityN", [*found[:count], *(given if gradient else ())], name=scope)
+    if gradient is not None:
         call._gradient_function = lambda op, *grads: (
-            [None] * count + flat_results(told(seen(op, count), *grads[:count]))
+            [None] * count + flat_results(gradient(as_called(op, count), *grads[:count]))
         )
     return call
 
 
-def flat_results(values: Any) -> list:
+def flat_results(values: Any) -> list[Any]:
     """The results of a function as a list: none, one, or several."""
     return list(values) if isinstance(values, (list, tuple)) else [] if values is None else [values]
 
 
-def seen(op: Operation, count: int) -> Any:
-    """A call as the function of its gradient sees it: of the inputs, the first are results."""
+def as_called(op: Operation, count: int) -> SimpleNamespace:
+    """An inlined call for its gradient function: the first `count` inputs of the operation are the results."""
     return SimpleNamespace(inputs=op.inputs[count:], outputs=op.outputs[:count], name=op.name, graph=op.graph)

@@ -36,7 +36,7 @@ def _elements(elems: Any) -> list[Tensor]:
     return tensors
 
 
-def _count(tensors: list[Tensor]) -> tuple[Any, int | None]:
+def _count(tensors: list[Tensor]) -> tuple[int | Tensor, int | None]:
     """How many elements there are: as a number or a tensor, and as a number if it is known."""
     known = None
     for t in tensors:
@@ -49,29 +49,29 @@ def _count(tensors: list[Tensor]) -> tuple[Any, int | None]:
     return shape(tensors[0])[0], None
 
 
-def _spread(tensors: list[Tensor], count: Any) -> list[TensorArray]:
+def _spread(tensors: list[Tensor], count: int | Tensor) -> list[TensorArray]:
     arrays = [
         TensorArray(t.dtype.base_dtype, size=count, dynamic_size=False, infer_shape=True) for t in tensors
     ]
     return [a.unstack(t) for a, t in zip(arrays, tensors, strict=True)]
 
 
-def _stacked(arrays: Any, count: int | None) -> list[Tensor]:
-    found = [a.stack() for a in arrays]
-    for t in found:
+def _stacked(arrays: list[TensorArray], count: int | None) -> list[Tensor]:
+    stacked = [a.stack() for a in arrays]
+    for t in stacked:
         if t.shape.rank:
             t.set_shape(TensorShape([count]).concatenate(t.shape[1:]))
-    return found
+    return stacked
 
 
-def _callable(fn: Any) -> None:
+def _callable(fn: object) -> None:
     if not callable(fn):
         raise TypeError("fn must be callable.")
 
 
 @export("map_fn")
 def map_fn(
-    fn: Callable,
+    fn: Callable[..., Any],
     elems: Any,
     dtype: Any = None,
     parallel_iterations: int | None = None,
@@ -82,7 +82,7 @@ def map_fn(
 ) -> Any:
     """`fn` of each slice of `elems` along the first dimension, stacked.
 
-    `dtype` gives the types of what `fn` returns, where they differ from those of `elems`.
+    `dtype` gives the types of the results of `fn`, where they differ from those of `elems`.
     """
     _callable(fn)
     with name_scope(name, "map", nest.flatten(elems)):
@@ -94,7 +94,7 @@ def map_fn(
         start = constant(0)
         outputs = [TensorArray(k, size=count, dynamic_size=False, infer_shape=infer_shape) for k in kinds]
 
-        def compute(i: Tensor, arrays: list) -> tuple:
+        def compute(i: Tensor, arrays: list[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
             result = fn(nest.pack_sequence_as(elems, [a.read(i) for a in inputs]))
             nest.assert_same_structure(made, result)
             written = [a.write(i, v) for a, v in zip(arrays, nest.flatten(result), strict=True)]
@@ -114,7 +114,7 @@ def map_fn(
 
 @export("scan")
 def scan(
-    fn: Callable,
+    fn: Callable[..., Any],
     elems: Any,
     initializer: Any = None,
     parallel_iterations: int = 10,
@@ -153,7 +153,9 @@ def scan(
         if initializer is None:
             outputs = [a.write(first, t) for a, t in zip(outputs, state, strict=True)]
 
-        def compute(i: Tensor, held: list, arrays: list) -> tuple:
+        def compute(
+            i: Tensor, held: list[Tensor], arrays: list[TensorArray]
+        ) -> tuple[Tensor, list[Tensor], list[TensorArray]]:
             given = nest.pack_sequence_as(elems, [a.read(i) for a in inputs])
             result = fn(nest.pack_sequence_as(like, held), given)
             nest.assert_same_structure(like, result)
@@ -174,7 +176,12 @@ def scan(
 
 
 def _fold(
-    backwards: bool, fn: Callable, elems: Any, initializer: Any, name: str | None, **options: Any
+    backwards: bool,
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any,
+    name: str | None,
+    **options: Any,
 ) -> Any:
     _callable(fn)
     with name_scope(name, "foldr" if backwards else "foldl", nest.flatten(elems)):
@@ -182,14 +189,14 @@ def _fold(
         count, _ = _count(tensors)
         inputs = _spread(tensors, count)
 
-        def slices(i: Any) -> Any:
+        def slices(i: Tensor | int) -> Any:
             return nest.pack_sequence_as(elems, [a.read(i) for a in inputs])
 
-        def forth(i: Tensor, held: Any) -> list:
-            given = slices(i)
+        def forth(i: Tensor, held: Any) -> list[Any]:
+            given = slices(i)  # before the sum: seeds depend on the order of the operations
             return [i + 1, fn(held, given)]
 
-        def back(i: Tensor, held: Any) -> list:
+        def back(i: Tensor, held: Any) -> list[Any]:
             i = i - 1
             return [i, fn(held, slices(i))]
 
@@ -204,9 +211,9 @@ def _fold(
         return while_loop(going, step, [start, state], maximum_iterations=count, **options)[1]
 
 
-def _folding(backwards: bool, public: str, order: str) -> Callable:
+def _folding(backwards: bool, public: str, order: str) -> Callable[..., Any]:
     def fold(
-        fn: Callable,
+        fn: Callable[..., Any],
         elems: Any,
         initializer: Any = None,
         parallel_iterations: int = 10,
@@ -214,7 +221,11 @@ def _folding(backwards: bool, public: str, order: str) -> Callable:
         swap_memory: bool = False,
         name: str | None = None,
     ) -> Any:
-        options = dict(parallel_iterations=parallel_iterations, back_prop=back_prop, swap_memory=swap_memory)
+        options = {
+            "parallel_iterations": parallel_iterations,
+            "back_prop": back_prop,
+            "swap_memory": swap_memory,
+        }
         return _fold(backwards, fn, elems, initializer, name, **options)
 
     fold.__name__ = fold.__qualname__ = public

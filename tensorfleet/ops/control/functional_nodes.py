@@ -9,7 +9,9 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.functions import FunctionGraph, find_function
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN
@@ -24,7 +26,8 @@ def named_body(function: Any, tensors: Sequence[Tensor]) -> str:
         raise ValueError(
             f"Function '{body.name}' uses tensors from around it: give them as arguments instead."
         )
-    return body.name
+    name: str = body.name
+    return name
 
 
 def _known(values: Sequence[Any]) -> bool:
@@ -32,7 +35,7 @@ def _known(values: Sequence[Any]) -> bool:
 
 
 def _unchecked(*_: Any, **__: Any) -> None:
-    """What a kernel inside a traced branch or loop reports to: flags cannot leave it."""
+    """The `check` of kernels inside a traced branch or loop, which flags cannot leave."""
 
 
 def _declared(op: Operation) -> list[TensorShape]:
@@ -40,12 +43,15 @@ def _declared(op: Operation) -> list[TensorShape]:
     return list(shapes) if len(shapes) == len(op._outputs) else [UNKNOWN] * len(op._outputs)
 
 
-def _truth(xp: Any, cond: Any) -> Any:
-    """As TensorFlow takes it: not zero, not an empty string; of what is no scalar, that there is any."""
+def _truth(xp: ArrayModule, cond: Array) -> bool | Array:
+    """Whether a condition holds as in TensorFlow: not zero, not an empty string; a non-scalar if it has elements."""
     if np.ndim(cond):
         return cond.size > 0
-    value = np.asarray(cond)[()] if isinstance(cond, (np.ndarray, np.generic)) else cond
-    return bool(value) if isinstance(value, (bytes, str, np.generic)) else xp.asarray(value) != 0
+    value: Any = np.asarray(cond)[()] if isinstance(cond, (np.ndarray, np.generic)) else cond
+    if isinstance(value, (bytes, str, np.generic)):
+        return bool(value)
+    traced: Array = xp.asarray(value) != 0
+    return traced
 
 
 def _refuse(text: str) -> NoReturn:
@@ -60,18 +66,27 @@ _IF = (
 
 
 def _if(
-    xp: Any, cond: Any, args: list, *, then_branch: Any, else_branch: Any, op: Operation, check: Any
-) -> tuple:
+    xp: ArrayModule,
+    cond: Array,
+    args: list[Array],
+    *,
+    then_branch: object,
+    else_branch: object,
+    op: Operation,
+    check: Check,
+) -> tuple[Array, ...]:
     truth = _truth(xp, cond)
     branches = [find_function(op.graph, f) for f in (then_branch, else_branch)]
     if isinstance(truth, (bool, np.ndarray, np.generic)):
         return call_body(xp, branches[0 if truth else 1], args, check)
     import jax
 
-    def branch(body: FunctionGraph) -> Callable:
+    def branch(body: FunctionGraph) -> Callable[[list[Array]], tuple[Array, ...]]:
         return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
 
-    return jax.lax.cond(truth, branch(branches[0]), branch(branches[1]), [xp.asarray(a) for a in args])
+    then, otherwise = map(branch, branches)
+    results: tuple[Array, ...] = jax.lax.cond(truth, then, otherwise, [xp.asarray(a) for a in args])
+    return results
 
 
 def _case_shapes(op: Operation) -> list[TensorShape]:
@@ -81,7 +96,9 @@ def _case_shapes(op: Operation) -> list[TensorShape]:
     return _declared(op)
 
 
-def _case(xp: Any, index: Any, args: list, *, branches: list, op: Operation, check: Any) -> tuple:
+def _case(
+    xp: ArrayModule, index: Array, args: list[Array], *, branches: list[object], op: Operation, check: Check
+) -> tuple[Array, ...]:
     bodies = [find_function(op.graph, f) for f in branches]
     last = len(bodies) - 1
     if isinstance(index, (np.ndarray, np.generic)):
@@ -89,11 +106,14 @@ def _case(xp: Any, index: Any, args: list, *, branches: list, op: Operation, che
         return call_body(xp, bodies[chosen], args, check)
     import jax
 
-    def branch(body: FunctionGraph) -> Callable:
+    def branch(body: FunctionGraph) -> Callable[[list[Array]], tuple[Array, ...]]:
         return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
 
     chosen = xp.where((index < 0) | (index > last), last, index)
-    return jax.lax.switch(chosen, [branch(b) for b in bodies], [xp.asarray(a) for a in args])
+    results: tuple[Array, ...] = jax.lax.switch(
+        chosen, [branch(b) for b in bodies], [xp.asarray(a) for a in args]
+    )
+    return results
 
 
 for _name in ("Case", "StatelessCase"):
@@ -111,7 +131,9 @@ _WHILE = (
 )
 
 
-def _while(xp: Any, args: list, *, cond: Any, body: Any, op: Operation, check: Any) -> tuple:
+def _while(
+    xp: ArrayModule, args: list[Array], *, cond: object, body: object, op: Operation, check: Check
+) -> tuple[Array, ...]:
     test, step = find_function(op.graph, cond), find_function(op.graph, body)
     if len(test.outputs) != 1:
         _refuse(f"Expected a single scalar return value from WhileOp cond, got {len(test.outputs)} tensors.")
@@ -147,8 +169,16 @@ for _name in ("While", "StatelessWhile"):
     static=["start", "limit", "delta"],
 )
 def _for(
-    xp: Any, start: Any, limit: Any, delta: Any, args: list, *, body: Any, op: Operation, check: Any
-) -> tuple:
+    xp: ArrayModule,
+    start: Array,
+    limit: Array,
+    delta: Array,
+    args: list[Array],
+    *,
+    body: object,
+    op: Operation,
+    check: Check,
+) -> tuple[Array, ...]:
     for word, value in (("start", start), ("limit", limit), ("delta", delta)):
         if np.ndim(value):
             _refuse(f"{word} must be a scalar, but {list(np.shape(value))}")

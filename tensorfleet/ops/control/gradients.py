@@ -1,8 +1,7 @@
 """Gradients of branches and loops.
 
-A branch: the gradient of what came out is sent, by a Switch on the same condition, into the branch that was
-taken; what the branch took from outside gets a Merge of the branch's gradient and, had the other branch been
-taken, zeros.
+A branch: a Switch on the same condition sends the gradient of the result into the branch that was taken. A tensor
+that the branch takes from outside gets a Merge of the branch's gradient and, for the other branch, zeros.
 
 A loop: a second loop runs the body's gradient as often as the body ran, last iteration first. Values of the
 forward body that it needs are pushed on stacks by the forward loop, which also counts its iterations.
@@ -10,17 +9,22 @@ forward body that it needs are pushed on stacks by the forward loop, which also 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias
 
+import numpy as np
+
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
 from tensorfleet.ops.control.context import (
     CondContext,
+    ControlFlowContext,
     WhileContext,
     copied_constant,
     output_context,
@@ -29,13 +33,18 @@ from tensorfleet.ops.control.context import (
 )
 from tensorfleet.ops.control.nodes import is_constant_enter
 
+#: The gradient of a tensor: dense, or of some rows.
+Gradient: TypeAlias = Tensor | IndexedSlices
+
 # -- branches -----------------------------------------------------------------------------------------
 
 
 @gradient("Merge", "RefMerge")
-def _merge_grad(op: Operation, grad: Any, _: Any) -> list:
+def _merge_grad(op: Operation, grad: Tensor, _: Tensor) -> list[Tensor | None]:
     pred = _condition(op)
-    if pred is None:  # a Merge made by hand, or the gradient of a branch: it tells which input there was
+    if (
+        pred is None
+    ):  # a Merge made by hand, or the gradient of a branch: its second output says which input it took
         chosen = [apply("Equal", op._outputs[1], i) for i in range(len(op._inputs))]
         return [switch(_dense(grad), was)[1] for was in chosen]
     halves = switch(_dense(grad), pred, name="cond_grad")
@@ -43,14 +52,15 @@ def _merge_grad(op: Operation, grad: Any, _: Any) -> list:
 
 
 def _condition(op: Operation) -> Tensor | None:
-    """What decides which input of a Merge of `tf.cond` there is; None for any other Merge."""
+    """The condition of a Merge of `tf.cond`; None for any other Merge."""
     around = op._control_flow_context
     for t in op._inputs:
         context = output_context(t._op)
         while context is not None and context.outer_context is not around:
             context = context.outer_context
         if isinstance(context, CondContext):
-            return context.pred
+            pred: Tensor = context.pred
+            return pred
     return None
 
 
@@ -64,11 +74,13 @@ def _branch_of(tensor: Tensor, pred: Tensor) -> int:
 
 
 @gradient("Switch", "RefSwitch")
-def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
+def _switch_grad(
+    op: Operation, when_false: Gradient | None, when_true: Gradient | None
+) -> list[Gradient | None]:
     grads = [when_false, when_true]
     if when_false is None and when_true is None:
         return [None, None]
-    known = when_true if when_true is not None else when_false
+    known: Any = when_true if when_true is not None else when_false
     if op._inputs[0].dtype.name == "resource" and all(
         g is None or isinstance(g, IndexedSlices) for g in grads
     ):
@@ -89,7 +101,7 @@ def _switch_grad(op: Operation, when_false: Any, when_true: Any) -> list:
 _switch_grad.accepts_none = True  # type: ignore[attr-defined]
 
 
-def _merged_rows(op: Operation, grads: list) -> IndexedSlices:
+def _merged_rows(op: Operation, grads: Sequence[Any]) -> IndexedSlices:
     """The rows of a variable that the branch taken has a gradient for; none of them if it does not use the variable."""
     data, pred = op._inputs
     known = next(g for g in grads if g is not None)
@@ -106,12 +118,12 @@ def _merged_rows(op: Operation, grads: list) -> IndexedSlices:
     return IndexedSlices(rows, places, apply("VariableShape", data))
 
 
-def _dense(grad: Any) -> Tensor:
+def _dense(grad: TensorLike) -> Tensor:
     return to_tensor(grad)
 
 
-def _zeros(op: Operation, branch: int, dtype: Any) -> Tensor:
-    """Zeros like what went into a Switch, there only when the given branch is taken."""
+def _zeros(op: Operation, branch: int, dtype: DTypeLike) -> Tensor:
+    """Zeros like the input of a Switch, available only when the given branch is taken."""
     data, pred = op._inputs
     if data.dtype.name == "resource":
         taken = switch(data, pred)[branch]
@@ -133,16 +145,20 @@ def _zeros(op: Operation, branch: int, dtype: Any) -> Tensor:
 
 
 @gradient("Enter", "RefEnter")
-def _enter_grad(op: Operation, grad: Any) -> Any:
+def _enter_grad(op: Operation, grad: Tensor) -> Tensor:
     # Within one iteration: a gradient taken inside a loop of a value from outside.
     return grad
 
 
 @gradient("Exit", "RefExit", "NextIteration", "RefNextIteration")
-def _inside_grad(op: Operation, grad: Any) -> Any:
+def _inside_grad(op: Operation, grad: Tensor) -> NoReturn:
     raise LookupError(
         f"'{op.name}' belongs to a loop that was not made by tf.while_loop; it has no gradient."
     )
+
+
+#: Differentiates one iteration: `walk(ys, grads of ys, xs)` gives the gradients of the xs.
+Walk: TypeAlias = Callable[[list[Tensor], list[Tensor], list[Tensor]], list[Any]]
 
 
 class LoopGradient:
@@ -182,14 +198,12 @@ class LoopGradient:
             history.pop()  # it is no variable of the user's
         forward.ExitResult([self.count])
 
-    def build(
-        self, exit_grads: dict[int, Tensor], active: list[int], walk: Callable
-    ) -> list[tuple[Tensor, Any]]:
+    def build(self, exit_grads: dict[int, Tensor], active: list[int], walk: Walk) -> list[tuple[Tensor, Any]]:
         """Builds the gradient loop.
 
         `exit_grads` holds the gradients that reach the loop's results, `active` the variables that carry one
         from iteration to iteration. `walk(ys, grads, xs)` differentiates one iteration of the body. Returns
-        the gradients of what entered the loop.
+        the tensors that enter the loop with their gradients.
         """
         forward = self.forward
         loop = WhileContext(
@@ -217,12 +231,12 @@ class LoopGradient:
                         loop.add_variable(initial[i], name="b_exit", shape=forward.merges[i].shape)
                     )
                     states[i] = (merged, switch(merged, loop._pivot))
-            found = self._iteration(states, walk)
+            grads, invariants = self._iteration(states, walk)
             outer = {}
             for i, (merged, halves) in states.items():
-                loop.close(merged, found[i])
+                loop.close(merged, grads[i])
                 outer[i] = apply("Exit", halves[0])
-            sums = self._accumulate(found["invariants"])
+            sums = self._accumulate(invariants)
         if self.outer is not None:
             self.outer.synchronize(finished._op)
         loop.exits = [*outer.values(), *sums.values()]
@@ -232,30 +246,30 @@ class LoopGradient:
                 t.graph._unfetchable.discard(t._op)
         return [*sums.items(), *((forward.enters[i]._op._inputs[0], g) for i, g in outer.items())]
 
-    def _iteration(self, states: dict, walk: Callable) -> dict:
+    def _iteration(
+        self, states: dict[int, tuple[Tensor, list[Tensor]]], walk: Walk
+    ) -> tuple[dict[int, Tensor], dict[Tensor, Gradient]]:
+        """The gradients after one iteration: of the loop variables, and of the tensors from outside."""
         forward = self.forward
         ys = [forward.nexts[i]._op._inputs[0] for i in states]
         xs = [forward.switches[i][1] for i in states]
         invariants = list(dict.fromkeys(t for t in forward.invariants.values() if is_constant_enter(t._op)))
         grads = walk(ys, [halves[1] for _, halves in states.values()], [*xs, *invariants])
-        found: dict = {}
+        carried: dict[int, Tensor] = {}
         for i, (x, g) in zip(states, zip(xs, grads, strict=False), strict=True):
-            if g is None:
-                g = apply("ZerosLike", states[i][1][1])
-            found[i] = _dense(g)
-            found[i].set_shape(x.shape)
-        found["invariants"] = {
-            x: g for x, g in zip(invariants, grads[len(xs) :], strict=True) if g is not None
-        }
-        return found
+            carried[i] = _dense(apply("ZerosLike", states[i][1][1]) if g is None else g)
+            carried[i].set_shape(x.shape)
+        outside = zip(invariants, grads[len(xs) :], strict=True)
+        return carried, {x: g for x, g in outside if g is not None}
 
-    def _accumulate(self, grads: dict[Tensor, Any]) -> dict[Tensor, Tensor]:
-        """Adds up, over the iterations, the gradients of what the loop takes from outside."""
-        loop, found = self.loop, {}
-        for inside, grad in grads.items():
+    def _accumulate(self, grads: dict[Tensor, Gradient]) -> dict[Tensor, Tensor]:
+        """Adds up, over the iterations, the gradients of the tensors from outside."""
+        loop = self.loop
+        sums: dict[Tensor, Tensor] = {}
+        for inside, rows in grads.items():
             outside = inside._op._inputs[0]
             with name_scope(inside._op.name + "_grad"):
-                grad = _dense(grad)
+                grad = _dense(rows)
                 with inside_of(grad.graph, loop.outer_context):
                     zeros = _zeros_for(outside, grad)
                 merged = loop.add_merge(loop.add_variable(zeros, name="b_acc"))
@@ -263,14 +277,14 @@ class LoopGradient:
                     merged._shape = outside.shape
                 halves = switch(merged, loop._pivot)
                 loop.close(merged, apply("AddV2", halves[1], grad, name="Add"))
-                found[outside] = apply("Exit", halves[0], name="b_acc")
-                found[outside]._shape = merged.shape
-        return found
+                sums[outside] = apply("Exit", halves[0], name="b_acc")
+                sums[outside]._shape = merged.shape
+        return sums
 
     # -- values of the forward loop, in the gradient loop --
 
     def forward_value(self, loop: WhileContext, tensor: Tensor) -> Tensor | None:
-        """What stands in the gradient loop for a tensor of the forward loop; None for any other tensor."""
+        """The tensor to use in the gradient loop for one of the forward loop; None for any other tensor."""
         context = output_context(tensor._op)
         if while_context(context) is not self.forward:
             return None
@@ -284,7 +298,8 @@ class LoopGradient:
             return known
         return self._popped(loop, tensor, context)
 
-    def _popped(self, loop: WhileContext, tensor: Tensor, context: Any) -> Tensor:
+    def _popped(self, loop: WhileContext, tensor: Tensor, context: ControlFlowContext | None) -> Tensor:
+        """Pushes a tensor of the forward loop on a stack in each iteration; the tensor that pops it."""
         graph = tensor.graph
         forward = self.forward
         with control_dependencies(None), inside_of(graph, self.called_in):
@@ -303,18 +318,18 @@ class LoopGradient:
         self.synchronize(popped._op)
         return popped
 
-    def _keep(self, push: Operation, context: Any) -> None:
-        """The forward counter waits for every push, so that no iteration leaves one out."""
+    def _keep(self, push: Operation, context: ControlFlowContext | None) -> None:
+        """Makes the forward counter wait for every push, so that no iteration leaves one out."""
         if not _branches(context, self.forward):
             self.pushed._add_control_input(push)
             return
-        if self.forward_sync is None:  # a trigger fires even if what it waits for was in a branch not taken
+        if self.forward_sync is None:  # a trigger fires even if the push was in a branch not taken
             self.forward_sync = _trigger(self.forward, "f_sync")
             self.pushed._add_control_input(self.forward_sync)
         self.forward_sync._add_control_input(push)
 
     def synchronize(self, last: Operation) -> None:
-        """The backward counter waits for every pop: iterations may not overtake one another."""
+        """Makes the backward counter wait for every pop: iterations may not overtake one another."""
         if self.sync is None:
             self.sync = _trigger(self.loop, "b_sync")
             self.next_count._add_control_input(self.sync)
@@ -322,7 +337,7 @@ class LoopGradient:
 
 
 def _trigger(context: WhileContext, name: str) -> Operation:
-    """Something in a loop to wait for, that itself waits for nothing yet."""
+    """An operation in a loop to wait for, which itself waits for nothing yet."""
     with control_dependencies(None), inside_of(get_default_graph(), context):
         made = apply_op("ControlTrigger", name=name)
     made._control_inputs = []
@@ -332,7 +347,7 @@ def _trigger(context: WhileContext, name: str) -> Operation:
 class inside_of:
     """Makes operations in a given control flow context, whatever surrounds."""
 
-    def __init__(self, graph: Any, context: Any) -> None:
+    def __init__(self, graph: Graph, context: ControlFlowContext | None) -> None:
         self.graph, self.context = graph, context
 
     def __enter__(self) -> None:
@@ -343,28 +358,30 @@ class inside_of:
         self.graph._set_control_flow_context(self.before)
 
 
-def _branches(context: Any, loop: WhileContext) -> list[CondContext]:
-    """The branches around something inside a loop, outermost first."""
-    found = []
+def _branches(context: ControlFlowContext | None, loop: WhileContext) -> list[CondContext]:
+    """The branches around a context inside a loop, outermost first."""
+    branches = []
     while context is not None and context is not loop:
         if isinstance(context, CondContext):
-            found.append(context)
+            branches.append(context)
         context = context.outer_context
-    return found[::-1]
+    return branches[::-1]
 
 
-def _initial(grad: Any, result: Tensor) -> Tensor:
+def _initial(grad: TensorLike, result: Tensor) -> Tensor:
     if grad is not None:
         return _dense(grad)
     return apply("ZerosLike", result)
+
+
+# Zeros of fewer elements are a constant, which costs no operation in each run; larger ones would fill the graph.
+_MAX_CONSTANT_ELEMENTS = 1024
 
 
 def _zeros_for(outside: Tensor, grad: Tensor) -> Tensor:
     dtype = grad.dtype.base_dtype
     if outside.dtype.name == "resource":
         return apply("Fill", apply("VariableShape", outside), constant(0, dtype), name="b_acc")
-    if outside.shape.is_fully_defined() and (outside.shape.num_elements() or 0) < 1024:
-        import numpy as np
-
+    if outside.shape.is_fully_defined() and (outside.shape.num_elements() or 0) < _MAX_CONSTANT_ELEMENTS:
         return constant(np.zeros(outside.shape.as_list(), dtype.np_dtype), name="b_acc")
     return apply("ZerosLike", outside)

@@ -11,16 +11,19 @@ import sys
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors, logging
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext, Step
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph
@@ -32,25 +35,24 @@ from tensorfleet.ops.common import SCALAR, same_as_input
 # -- Python functions --------------------------------------------------------------------------------
 
 
-class _Function:
+class _PythonFunction:
     """A function known by the token its operation carries; it lives as long as a graph that uses it."""
 
     __slots__ = ("__weakref__", "call", "waits")
 
-    def __init__(self, call: Callable, waits: bool) -> None:
+    def __init__(self, call: Callable[..., Any], waits: bool) -> None:
         self.call = call
-        self.waits = (
-            waits  # it is given the step as well, and waits for nothing that the step does not wait for
-        )
+        #: it takes the step before its arguments, and waits only as long as the step goes on
+        self.waits = waits
 
 
-_functions: weakref.WeakValueDictionary[bytes, _Function] = weakref.WeakValueDictionary()
-# What an error says of a function that was built elsewhere, or that went with its graph.
+_functions: weakref.WeakValueDictionary[bytes, _PythonFunction] = weakref.WeakValueDictionary()
+# Part of the error for a function of another process, or of a graph that is gone.
 GONE = "is not found: its function lives in the process that built the graph"
 _tokens = itertools.count()
 _process = secrets.token_hex(8)  # a graph from another process cannot name a function of this one
 
-# What a function may raise, and the error that `Session.run` raises for it.
+# Exceptions of a function, and the error that `Session.run` raises for each.
 _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpError]], ...] = (
     ((TypeError, ValueError), errors.InvalidArgumentError),
     ((StopIteration,), errors.OutOfRangeError),
@@ -59,15 +61,17 @@ _RAISED: tuple[tuple[tuple[type[BaseException], ...], Callable[..., errors.OpErr
 )
 
 
-def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]) -> tuple:
+def call_by_token(
+    step: Step, token: bytes, args: Sequence[Array], types: list[dtypes.DType]
+) -> tuple[Array, ...]:
     """The results of a function for arrays, checked for their types."""
     name = token.decode()
     function = _functions.get(token)
     if function is None:
         raise errors.invalid(f"callback {name} {GONE}")
-    given = [_own(np.asarray(a)) for a in args]
+    own = [_own(np.asarray(a)) for a in args]
     try:
-        result = _called(step, name, function, given)
+        result = _called(step, name, function, own)
     except (errors.DeadlineExceededError, errors.CancelledError):
         raise
     except Exception as e:
@@ -78,15 +82,15 @@ def call_by_token(step: Any, token: bytes, args: list, types: list[dtypes.DType]
     return tuple(_result(name, i, v, t) for i, (v, t) in enumerate(zip(values, types, strict=True)))
 
 
-def _own(value: np.ndarray) -> Any:
+def _own(value: Array) -> Any:
     """An argument that the function may change, as functions do."""
     if value.ndim == 0:
         return value[()]
     return value if value.flags.writeable else value.copy()
 
 
-def _called(step: Any, name: str, function: _Function, args: list) -> Any:
-    """Calls a function for as long as its step goes on; it is interrupted then."""
+def _called(step: Any, name: str, function: _PythonFunction, args: list[Any]) -> Any:
+    """Calls a function, which is interrupted when its step ends."""
     if function.waits:
         return function.call(step, *args)
     if step.deadline is None:
@@ -101,16 +105,16 @@ def _called(step: Any, name: str, function: _Function, args: list) -> Any:
 
 
 def _as_op_error(e: Exception) -> errors.OpError:
-    kind = next((found for raised, found in _RAISED if isinstance(e, raised)), errors.UnknownError)
+    kind = next((error for raised, error in _RAISED if isinstance(e, raised)), errors.UnknownError)
     lines = traceback.format_exception(type(e), e, e.__traceback__.tb_next if e.__traceback__ else None)
     return kind(None, None, f"{type(e).__name__}: {e}\n{''.join(lines)}")
 
 
-def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> np.ndarray:
+def _result(name: str, position: int, value: Any, expected: dtypes.DType) -> Array:
     array = np.asarray(value)
     if array.dtype.kind in "SUO":
-        encode = lambda v: v.encode() if isinstance(v, str) else v  # noqa: E731
-        flat = [encode(v) for v in array.ravel().tolist()]
+        flat = [v.encode() if isinstance(v, str) else v for v in array.ravel().tolist()]
+        # The last element keeps numpy from making a table of elements that are sequences.
         array = np.array([*flat, None], object)[:-1].reshape(array.shape)
     try:
         got = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
@@ -129,12 +133,14 @@ _PY_FUNC = ("input: list(Tin) -> output: list(Tout)", "token: string; Tin: list(
 
 
 @op("PyFunc", *_PY_FUNC, shape=unknown_like, host=True, stateful=True)
-def _py_func(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
+def _py_func(ctx: HostContext, args: list[Array], *, token: bytes, Tout: list[DType]) -> tuple[Array, ...]:
     return call_by_token(ctx.step, token, args, Tout)
 
 
 @op("PyFuncStateless", *_PY_FUNC, shape=unknown_like, host=True)
-def _py_func_stateless(ctx: Any, args: list, *, token: bytes, Tout: list) -> tuple:
+def _py_func_stateless(
+    ctx: HostContext, args: list[Array], *, token: bytes, Tout: list[DType]
+) -> tuple[Array, ...]:
     return call_by_token(ctx.step, token, args, Tout)
 
 
@@ -142,7 +148,13 @@ not_differentiable("PyFunc", "PyFuncStateless")
 
 
 @export("py_func")
-def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def py_func(
+    func: Callable[..., Any],
+    inp: Iterable[TensorLike],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
     """Calls a Python function on numpy arrays during each run.
 
     `func` gets one array (or scalar, or bytes) per tensor of `inp` and gives values of the types `Tout`: a
@@ -151,28 +163,36 @@ def py_func(func: Callable, inp: Any, Tout: Any, stateful: bool = True, name: st
     return _operation(register_function(func), inp, Tout, stateful, name)
 
 
-def waiting_func(func: Callable, inp: Any, Tout: Any) -> Any:
-    """A `py_func` of ours, which gets the step before its arguments and sees to its deadline itself."""
+def waiting_func(
+    func: Callable[..., Any], inp: Iterable[TensorLike], Tout: DTypeLike | Sequence[DTypeLike]
+) -> Any:
+    """Like `py_func`, for a function that gets the step before its arguments and watches its deadline itself."""
     return _operation(register_function(func, waits=True), inp, Tout, True, None)
 
 
-def register_function(call: Callable, waits: bool = False) -> bytes:
+def register_function(call: Callable[..., Any], waits: bool = False) -> bytes:
     """The token of a function that the operations of the default graph may call."""
-    function = _Function(call, waits)
+    function = _PythonFunction(call, waits)
     token = f"pyfunc_{next(_tokens)}_{_process}{os.getpid()}".encode()
     _functions[token] = function
     get_default_graph().__dict__.setdefault("_py_funcs", []).append(function)
     return token
 
 
-def function_of(token: bytes) -> Callable:
+def function_of(token: bytes) -> Callable[..., Any]:
     """The function that was registered with a token."""
     return _functions[token].call
 
 
-def _operation(token: bytes, inp: Any, Tout: Any, stateful: bool, name: str | None) -> Any:
+def _operation(
+    token: bytes,
+    inp: Iterable[TensorLike],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    stateful: bool,
+    name: str | None,
+) -> Any:
     several = isinstance(Tout, (list, tuple))
-    types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
+    types = [dtypes.as_dtype(t) for t in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
     kind = "PyFunc" if stateful else "PyFuncStateless"
     outputs = apply_any(kind, list(inp), token=token, Tout=types, name=name)
     if not types and not stateful:
@@ -183,7 +203,12 @@ def _operation(token: bytes, inp: Any, Tout: Any, stateful: bool, name: str | No
 
 
 @export("numpy_function")
-def numpy_function(func: Callable, inp: Any, Tout: Any, name: str | None = None) -> Any:
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Iterable[TensorLike],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    name: str | None = None,
+) -> Any:
     """`tf.py_func` of a function that may have effects."""
     return py_func(func, inp, Tout, stateful=True, name=name)
 
@@ -191,7 +216,7 @@ def numpy_function(func: Callable, inp: Any, Tout: Any, name: str | None = None)
 # -- printing ----------------------------------------------------------------------------------------
 
 
-def summarized(value: Any, limit: int) -> str:
+def summarized(value: Array, limit: int) -> str:
     """The first `limit` elements (all if negative) of an array, as TensorFlow writes them into messages."""
     array = np.asarray(value)
     count = array.size if limit < 0 else min(limit, array.size)
@@ -206,7 +231,7 @@ def summarized(value: Any, limit: int) -> str:
     return _nested(iter(words), array.shape, [count], 0) + more
 
 
-def _nested(words: Any, shape: tuple[int, ...], left: list[int], depth: int) -> str:
+def _nested(words: Iterator[str], shape: tuple[int, ...], left: list[int], depth: int) -> str:
     """Rows in brackets, until the words run out."""
     if left[0] <= 0:
         return ""
@@ -223,7 +248,7 @@ def _nested(words: Any, shape: tuple[int, ...], left: list[int], depth: int) -> 
     return "".join(parts)
 
 
-def _element(value: Any) -> str:
+def _element(value: bytes | complex) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     if isinstance(value, bool):
@@ -231,8 +256,8 @@ def _element(value: Any) -> str:
     return "?" if isinstance(value, complex) else str(value)
 
 
-def _number(value: Any) -> str:
-    """A float in the fewest of two numbers of digits that gives it back."""
+def _number(value: Array | np.floating[Any]) -> str:
+    """A float with 6 digits (15 for double) if these give it back, else with 9 (17)."""
     kind, short, long = (np.float64, 15, 17) if value.dtype.itemsize == 8 else (np.float32, 6, 9)
     number = float(value)
     text = f"{number:.{short}g}"
@@ -243,7 +268,7 @@ _printed: weakref.WeakKeyDictionary[Operation, int] = weakref.WeakKeyDictionary(
 _print_lock = threading.Lock()
 
 
-def _write(stream: Any, text: str) -> None:
+def _write(stream: TextIO, text: str) -> None:
     with _print_lock:
         stream.write(text)
         stream.flush()
@@ -257,12 +282,14 @@ def _write(stream: Any, text: str) -> None:
     host=True,
     stateful=True,
 )
-def _print(ctx: Any, value: Any, data: list, *, message: bytes, first_n: int, summarize: int) -> Any:
+def _print(
+    ctx: HostContext, value: Array, data: list[Array], *, message: bytes, first_n: int, summarize: int
+) -> Array:
     if first_n >= 0:
         with _print_lock:
-            seen = _printed.get(ctx.op, 0)
-            _printed[ctx.op] = seen + 1
-        if seen >= first_n:
+            count = _printed.get(ctx.op, 0)
+            _printed[ctx.op] = count + 1
+        if count >= first_n:
             return value
     parts = "".join(f"[{summarized(d, summarize)}]" for d in data)
     _write(sys.stderr, f"{message.decode(errors='replace')}{parts}\n")
@@ -270,14 +297,14 @@ def _print(ctx: Any, value: Any, data: list, *, message: bytes, first_n: int, su
 
 
 @gradient("Print")
-def _print_gradient(op: Operation, dy: Any) -> Any:
+def _print_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return [dy] + [None] * (len(op.inputs) - 1)
 
 
 @export("Print")
 def Print(
-    input_: Any,
-    data: Any,
+    input_: TensorLike,
+    data: Iterable[TensorLike],
     message: str | None = None,
     first_n: int | None = None,
     summarize: int | None = None,
@@ -290,9 +317,9 @@ def Print(
 
 
 def _format_shape(op: Operation) -> TensorShape:
-    places, given = op._attrs["template"].count(op._attrs["placeholder"]), len(op._inputs)
-    if places != given:
-        raise ValueError(f"num placeholders in template and num inputs must match: {places} vs. {given}")
+    places, count = op._attrs["template"].count(op._attrs["placeholder"]), len(op._inputs)
+    if places != count:
+        raise ValueError(f"num placeholders in template and num inputs must match: {places} vs. {count}")
     return SCALAR
 
 
@@ -303,7 +330,9 @@ def _format_shape(op: Operation) -> TensorShape:
     shape=_format_shape,
     host=True,
 )
-def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: bytes, summarize: int) -> Any:
+def _string_format(
+    ctx: HostContext, inputs: list[Array], *, template: bytes, placeholder: bytes, summarize: int
+) -> Array:
     pieces = template.split(placeholder)
     out = np.empty((), object)
     texts = [_with_edges(i, summarize).encode(errors="surrogateescape") for i in inputs]
@@ -311,8 +340,8 @@ def _string_format(ctx: Any, inputs: list, *, template: bytes, placeholder: byte
     return out
 
 
-def _with_edges(value: Any, limit: int, depth: int = 0) -> str:
-    """An array with the first and last `limit` elements of each axis; it stands in `depth` brackets."""
+def _with_edges(value: Array, limit: int, depth: int = 0) -> str:
+    """An array as text, with the first and last `limit` elements of each axis, inside `depth` brackets."""
     array = np.asarray(value)
     if array.ndim == 0:
         item = array[()]
@@ -329,7 +358,7 @@ def _with_edges(value: Any, limit: int, depth: int = 0) -> str:
     return "[" + separator.join(items) + "]"
 
 
-def _row(value: Any, limit: int, depth: int) -> str:
+def _row(value: Array | bytes, limit: int, depth: int) -> str:
     if isinstance(value, bytes):
         return _quote(value)
     return _with_edges(value, limit, depth + 1)
@@ -346,11 +375,11 @@ def _quote(text: bytes) -> str:
     return '"' + text.decode(errors="surrogateescape").translate(_ESCAPED) + '"'
 
 
-# The streams of the log, and the letter in front of what is written there.
+# The streams of the log, and the letter in front of their lines.
 _LOGS = {"log(info)": "I", "log(warning)": "W", "log(error)": "E"}
 
 
-def _printed_shape(op: Operation) -> list:
+def _printed_shape(op: Operation) -> list[TensorShape]:
     rank = op._inputs[0].shape.rank
     if rank not in (None, 0):
         raise ValueError(f"input must be a scalar, but has rank: {rank}")
@@ -365,7 +394,7 @@ def _printed_shape(op: Operation) -> list:
     host=True,
     stateful=True,
 )
-def _print_v2(ctx: Any, text: Any, *, output_stream: bytes, end: bytes) -> None:
+def _print_v2(ctx: HostContext, text: Array, *, output_stream: bytes, end: bytes) -> None:
     where = output_stream.decode()
     line = np.asarray(text).item().decode(errors="replace") + end.decode()
     if where.startswith("file://"):
@@ -378,7 +407,7 @@ def _print_v2(ctx: Any, text: Any, *, output_stream: bytes, end: bytes) -> None:
 
 
 @export("print")
-def print_(*inputs: Any, **kwargs: Any) -> Operation:
+def print_(*inputs: TensorLike, **kwargs: Any) -> Operation:
     """An operation that prints tensors and other values, as `print` would, each time it runs.
 
     Options: `output_stream` (sys.stderr, sys.stdout or "file://..."), `summarize` (how many elements at
@@ -389,7 +418,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
     end, sep = kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
-    tensors: list[Any] = []
+    tensors: list[Tensor] = []
     template = sep.join(_templated(value, tensors) for value in inputs)
     if template == _PLACE and tensors[0].dtype == dtypes.string and tensors[0].shape.rank == 0:
         text = tensors[0]
@@ -409,7 +438,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Operation:
 _PLACE = "\x00{}\x00"
 
 
-def _templated(value: Any, tensors: list) -> str:
+def _templated(value: TensorLike, tensors: list[Tensor]) -> str:
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         tensors.append(to_tensor(value))
         return _PLACE
@@ -425,7 +454,7 @@ def _templated(value: Any, tensors: list) -> str:
     return str(value)
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     return repr(value) if isinstance(value, str) else str(value)
 
 
@@ -444,7 +473,7 @@ def _stream_name(stream: Any) -> str:
 
 
 class _Functions:
-    """How many functions of graphs are kept, for programs that look for leaks."""
+    """The registry of functions, for programs that look for leaks."""
 
     def size(self) -> int:
         """The number of functions that some graph still uses."""

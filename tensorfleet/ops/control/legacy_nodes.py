@@ -1,4 +1,4 @@
-"""Ops of graphs from before TensorFlow 1.0, whose work others do now."""
+"""Ops of graphs from before TensorFlow 1.0, which other ops have replaced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph import registry
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import UNKNOWN, same_as_input, unknown
@@ -24,10 +26,10 @@ def _formerly(
     version: int,
     signature: str,
     attrs: str,
-    shape: Callable | None = None,
+    shape: Callable[[Operation], TensorShape] | None = None,
     said: str = "",
 ) -> None:
-    """Registers an op that does what another does from a version of graphs on."""
+    """Registers an op that another op has replaced from a version of graphs on."""
     spec = registry.get(now)
     static = [spec.inputs[i].name for i in spec.static]
     removed = (version, said or f"Use {now}")
@@ -106,7 +108,7 @@ for _name, _types in (("SelfAdjointEig", "T: {double, float, half}"), ("BatchSel
         shape=_with_values_shape,
         removed=(11, "Use SelfAdjointEigV2 instead"),
     )
-    def _eig(xp: Any, x: Any, *, check: Any) -> Any:
+    def _eig(xp: ArrayModule, x: Array, *, check: Check) -> Array:
         """The eigenvalues in a row above the vectors."""
         values, vectors = registry.get("SelfAdjointEigV2").kernel(xp, x, compute_v=True, check=check)
         return xp.concatenate([values[..., None, :], vectors], axis=-2)
@@ -126,8 +128,9 @@ def _top_shape(op: Operation) -> TensorShape:
     in_numpy=lambda op: not op._attrs["sorted"],
     removed=(7, "Use TopKV2 instead"),
 )
-def _top_k(xp: Any, x: Any, *, k: int, sorted: bool) -> Any:
-    return registry.get("TopKV2").kernel(xp, x, k, sorted=sorted, index_type=dtypes.int32)
+def _top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool) -> tuple[Array, Array]:
+    values, indices = registry.get("TopKV2").kernel(xp, x, k, sorted=sorted, index_type=dtypes.int32)
+    return values, indices
 
 
 @op(
@@ -138,12 +141,13 @@ def _top_k(xp: Any, x: Any, *, k: int, sorted: bool) -> Any:
     shape=unknown,
     removed=(3, "TileGrad has been replaced with reduce_sum"),
 )
-def _tile_grad(xp: Any, x: Any, multiples: Any) -> Any:
+def _tile_grad(xp: ArrayModule, x: Array, multiples: Array) -> Array:
     """The sum of all copies."""
     split = [
         n for size, times in zip(x.shape, multiples, strict=True) for n in (int(times), size // int(times))
     ]
-    return x.reshape(split).sum(tuple(range(0, 2 * len(multiples), 2))).astype(x.dtype)
+    total: Array = x.reshape(split).sum(tuple(range(0, 2 * len(multiples), 2))).astype(x.dtype)
+    return total
 
 
 not_differentiable("TileGrad", "TopK")
@@ -153,17 +157,24 @@ _CONV3D = "T: {half, float, double}; strides: list(int) >= 5; padding: string(SA
 
 
 def _backprop(of: str, like: int) -> None:
-    """A gradient that was told the tensor itself where it is told the sizes now."""
+    """A gradient that takes the tensor itself where its successor takes the sizes."""
     spec = registry.get(f"Conv3DBackprop{of}V2")
 
     def kernel(
-        xp: Any, x: Any, filter: Any, grad: Any, *, strides: list, padding: bytes, dilations: list
+        xp: ArrayModule,
+        x: Array,
+        filter: Array,
+        grad: Array,
+        *,
+        strides: list[int],
+        padding: bytes,
+        dilations: list[int],
     ) -> Any:
         sizes = np.array((x, filter)[like].shape, np.int32)
-        given = [x, filter, grad]
-        given[like] = sizes
+        arguments = [x, filter, grad]
+        arguments[like] = sizes
         known = {"strides": strides, "padding": padding, "dilations": dilations, "data_format": b"NDHWC"}
-        return spec.kernel(xp, *given, **{name: known[name] for name in spec.kernel_attrs})
+        return spec.kernel(xp, *arguments, **{name: known[name] for name in spec.kernel_attrs})
 
     op(
         f"Conv3DBackprop{of}",
@@ -186,7 +197,7 @@ _backprop("Filter", 1)
     shape=same_as_input,
     removed=(2, "Use AdjustContrastv2 instead"),
 )
-def _adjust_contrast(xp: Any, images: Any, factor: Any, low: Any, high: Any) -> Any:
+def _adjust_contrast(xp: ArrayModule, images: Array, factor: Array, low: Array, high: Array) -> Array:
     moved = registry.get("AdjustContrastv2").kernel(xp, images.astype(np.float32), factor)
     return xp.clip(moved, low, high)
 

@@ -1,15 +1,18 @@
-"""Ops that programs no longer make, but that graphs from files and gradients of old still hold."""
+"""Ops that programs no longer make, but that old graphs in files still hold."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape, shape_text
+from tensorfleet.base.types import Array, ArrayModule, Dims
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import same_as_input, static_scalar
 from tensorfleet.ops.nn.shapes import of_rank_at_least
@@ -25,7 +28,7 @@ _X = np.array([[3.0, 1.0, 2.0], [9.0, 8.0, 7.5]])
     shape=same_as_input,
     examples=[case(_X, boundaries=[1.0, 2.5, 8.0]), case(np.array([0, 5], np.int32), boundaries=[])],
 )
-def _bucketize(xp: Any, x: Any, *, boundaries: list) -> Any:
+def _bucketize(xp: ArrayModule, x: Array, *, boundaries: list[float]) -> Array:
     if sorted(boundaries) != list(boundaries):
         raise errors.invalid("Expected sorted boundaries")
     limits = xp.asarray(np.array(boundaries, np.float32))
@@ -55,7 +58,7 @@ def _nth_shape(op: Operation) -> TensorShape:
     host=True,  # numpy finds a place without sorting the rest, which XLA cannot
     examples=[case(_X, np.int32(1)), case(_X.astype(np.float32), np.int32(0), reverse=True, grad=False)],
 )
-def _nth_element(ctx: Any, x: Any, n: Any, *, reverse: bool) -> Any:
+def _nth_element(ctx: HostContext, x: Array, n: Array, *, reverse: bool) -> Array:
     place = int(n)
     if place < 0:
         raise errors.invalid(f"n must be non-negative, got {place}")
@@ -66,7 +69,7 @@ def _nth_element(ctx: Any, x: Any, n: Any, *, reverse: bool) -> Any:
 
 
 @gradient("NthElement")
-def _nth_element_gradient(op: Operation, dy: Any) -> Any:
+def _nth_element_gradient(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     same = apply("Equal", apply("ExpandDims", op.outputs[0], -1), op.inputs[0])
     chosen = apply("Cast", same, DstT=dy.dtype.base_dtype)
     count = apply("ExpandDims", apply("Sum", chosen, [-1]), -1)
@@ -84,29 +87,31 @@ for _name in ("DeepCopy", "DebugGradientIdentity"):
     not_differentiable(_name)
 
 
-def _check_rows(x: tuple, i: tuple, v: tuple) -> None:
+def _check_rows(x: Dims, i: Dims, v: Dims) -> None:
     """Raises unless `v` has a row of `x` for each of the indices."""
-    told = f"{shape_text(x)} vs. {shape_text(v)}"
+    shapes = f"{shape_text(x)} vs. {shape_text(v)}"
     if len(i) != 1:
         raise errors.invalid(f"i must be a vector. {shape_text(i)}")
     if len(x) != len(v):
-        raise errors.invalid(f"x and v shape doesn't match (ranks differ): {told}")
+        raise errors.invalid(f"x and v shape doesn't match (ranks differ): {shapes}")
     for axis in range(1, len(x)):
         if x[axis] != v[axis]:
-            raise errors.invalid(f"x and v shape doesn't match at index {axis} : {told}")
+            raise errors.invalid(f"x and v shape doesn't match at index {axis} : {shapes}")
     if i[0] != v[0]:
         raise errors.invalid(f"i and x shape doesn't match at index 0: {shape_text(i)} vs. {shape_text(v)}")
 
 
-def _inplace(name: str, act: Any) -> None:
-    def kernel(xp: Any, x: Any, i: Any, v: Any) -> Any:
+def _inplace(name: str, act: Callable[[Array, Array, Array], None]) -> None:
+    def kernel(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
         _check_rows(x.shape, i.shape, v.shape)
         if xp is np:
             made = np.array(x)
             act(made, np.asarray(i), v)
             return made
-        at = xp.asarray(x).at[i]
-        return {"InplaceAdd": at.add, "InplaceSub": at.subtract, "InplaceUpdate": at.set}[name](v)
+        array: Any = xp.asarray(x)  # of JAX, which has `at`
+        at = array.at[i]
+        changed: Array = {"InplaceAdd": at.add, "InplaceSub": at.subtract, "InplaceUpdate": at.set}[name](v)
+        return changed
 
     op(
         name,
@@ -135,9 +140,12 @@ def _layouts(source: bytes, target: bytes) -> list[int]:
     shape=same_as_input,
     examples=[case(np.array([0, 1, -1], np.int32))],
 )
-def _format_axes(xp: Any, x: Any, *, src_format: bytes, dst_format: bytes, T: dtypes.DType) -> Any:
+def _format_axes(
+    xp: ArrayModule, x: Array, *, src_format: bytes, dst_format: bytes, T: dtypes.DType
+) -> Array:
     table = np.array([dst_format.decode().index(c) for c in src_format.decode()], T.np_dtype)
-    return xp.asarray(table)[x % len(table)]
+    axes: Array = xp.asarray(table)[x % len(table)]
+    return axes
 
 
 @op(
@@ -147,12 +155,13 @@ def _format_axes(xp: Any, x: Any, *, src_format: bytes, dst_format: bytes, T: dt
     shape=same_as_input,
     examples=[case(np.array([7, 4, 9, 3], np.int32)), case(np.arange(8, dtype=np.int64).reshape(4, 2))],
 )
-def _format_sizes(xp: Any, x: Any, *, src_format: bytes, dst_format: bytes) -> Any:
-    if x.shape[0] == 2:
-        order = [i - 1 for i in _layouts(src_format, dst_format) if src_format.decode()[i] in "HW"]
-        first = min(order)
-        return x[np.array([i - first for i in order])]
-    return x[np.array(_layouts(src_format, dst_format))]
+def _format_sizes(xp: ArrayModule, x: Array, *, src_format: bytes, dst_format: bytes) -> Array:
+    order = _layouts(src_format, dst_format)
+    if x.shape[0] == 2:  # height and width only
+        spatial = [i for i in order if src_format.decode()[i] in "HW"]
+        order = [i - min(spatial) for i in spatial]
+    permuted: Array = x[np.array(order)]
+    return permuted
 
 
 not_differentiable("DataFormatDimMap", "DataFormatVecPermute")

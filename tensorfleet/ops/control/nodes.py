@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import NoReturn
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
+from tensorfleet.graph.kernel_types import HostContext, VariableMemory
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, same_as_input, scalar
@@ -18,8 +21,8 @@ from tensorfleet.ops.common import SCALAR, same_as_input, scalar
     shape=same_as_input,
     stateful=True,
 )
-def _switch(xp: Any, data: Any, pred: Any) -> Any:
-    return data, data  # what is behind the output not taken never runs
+def _switch(xp: ArrayModule, data: Array, pred: Array) -> tuple[Array, Array]:
+    return data, data  # operations behind the output that is not taken never run
 
 
 @op(
@@ -29,20 +32,17 @@ def _switch(xp: Any, data: Any, pred: Any) -> Any:
     shape=same_as_input,
     stateful=True,
 )
-def _ref_switch(xp: Any, data: Any, pred: Any) -> Any:
+def _ref_switch(xp: ArrayModule, data: Array, pred: Array) -> tuple[()]:
     return ()
 
 
 def _merged_shape(op: Operation) -> list[TensorShape]:
     shapes = [t.shape for t in op._inputs]
-    found = shapes[0]
-    for other in shapes[1:]:
-        found = common_shape(found, other)
-    return [found, SCALAR]
+    return [functools.reduce(common_shape, shapes), SCALAR]
 
 
 def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes agree on."""
+    """The dimensions that two shapes agree on."""
     if a.rank is None or b.rank is None or a.rank != b.rank:
         return TensorShape(None)
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list(), strict=True)])
@@ -55,7 +55,7 @@ def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
     shape=_merged_shape,
     stateful=True,
 )
-def _merge(xp: Any, inputs: Any) -> Any:
+def _merge(xp: ArrayModule, inputs: list[Array]) -> NoReturn:
     raise AssertionError("a plan chooses the input of a Merge")
 
 
@@ -66,12 +66,12 @@ def _merge(xp: Any, inputs: Any) -> Any:
     shape=_merged_shape,
     stateful=True,
 )
-def _ref_merge(xp: Any, inputs: Any) -> Any:
+def _ref_merge(xp: ArrayModule, inputs: list[Array]) -> NoReturn:
     raise AssertionError("a plan chooses the input of a Merge")
 
 
 def _selected_shape(op: Operation) -> TensorShape:
-    """That of the variables, if it is known and the same for all of them."""
+    """The shape of the variables, if it is known and the same for all of them."""
     dims = {t.shape._d for t in op._inputs[1:]}
     return (
         op._inputs[1].shape
@@ -88,7 +88,7 @@ def _selected_shape(op: Operation) -> TensorShape:
     host=True,
     stateful=True,
 )
-def _ref_select(ctx: Any, index: Any, inputs: Any) -> Any:
+def _ref_select(ctx: HostContext, index: Array, inputs: list[VariableMemory]) -> Array | None:
     if not 0 <= index < len(inputs):
         raise errors.invalid(f"Index must be in the range [0, {len(inputs)}) but got {int(index)}")
     values = [store.read() for store in inputs]
@@ -104,12 +104,12 @@ _ENTER = "T: type; frame_name: string; is_constant: bool = false; parallel_itera
 
 
 @op("Enter", "data: T -> output: T", _ENTER, shape=same_as_input, stateful=True)
-def _enter(xp: Any, data: Any) -> Any:
+def _enter(xp: ArrayModule, data: Array) -> Array:
     return data
 
 
 @op("RefEnter", "data: Ref(T) -> output: Ref(T)", _ENTER, shape=same_as_input, stateful=True)
-def _ref_enter(xp: Any, data: Any) -> Any:
+def _ref_enter(xp: ArrayModule, data: Array) -> tuple[()]:
     return ()
 
 
@@ -121,47 +121,47 @@ def _ref_enter(xp: Any, data: Any) -> Any:
     host=True,
     stateful=True,
 )
-def _ref_identity(ctx: Any, data: Any) -> Any:
+def _ref_identity(ctx: HostContext, data: Array) -> tuple[()]:
     return ()
 
 
 @gradient("RefIdentity")
-def _ref_identity_grad(op: Operation, grad: Any) -> Any:
+def _ref_identity_grad(op: Operation, grad: Tensor) -> Tensor:
     return grad
 
 
 @op("Exit", "data: T -> output: T", "T: type", shape=same_as_input, stateful=True)
-def _exit(xp: Any, data: Any) -> Any:
+def _exit(xp: ArrayModule, data: Array) -> Array:
     return data
 
 
 @op("RefExit", "data: Ref(T) -> output: Ref(T)", "T: type", shape=same_as_input, stateful=True)
-def _ref_exit(xp: Any, data: Any) -> Any:
+def _ref_exit(xp: ArrayModule, data: Array) -> tuple[()]:
     return ()
 
 
 @op("NextIteration", "data: T -> output: T", "T: type", shape=same_as_input, stateful=True)
-def _next_iteration(xp: Any, data: Any) -> Any:
+def _next_iteration(xp: ArrayModule, data: Array) -> Array:
     return data
 
 
 @op("RefNextIteration", "data: Ref(T) -> output: Ref(T)", "T: type", shape=same_as_input, stateful=True)
-def _ref_next_iteration(xp: Any, data: Any) -> Any:
+def _ref_next_iteration(xp: ArrayModule, data: Array) -> tuple[()]:
     return ()
 
 
 @op("LoopCond", "input: bool[0] -> output: bool", shape=scalar, stateful=True)
-def _loop_cond(xp: Any, pred: Any) -> Any:
+def _loop_cond(xp: ArrayModule, pred: Array) -> Array:
     return pred
 
 
 @op("ControlTrigger", "->", stateful=True)
-def _control_trigger(xp: Any) -> Any:
+def _control_trigger(xp: ArrayModule) -> tuple[()]:
     return ()
 
 
 @op("Abort", "->", "error_msg: string = ''; exit_without_error: bool = false", host=True, stateful=True)
-def _abort(ctx: Any, *, error_msg: bytes) -> Any:
+def _abort(ctx: HostContext, *, error_msg: bytes) -> NoReturn:
     raise errors.AbortedError(None, ctx.op, error_msg.decode())
 
 
@@ -175,7 +175,7 @@ def is_enter(node: Operation) -> bool:
 
 def is_constant_enter(node: Operation) -> bool:
     """Whether this operation brings in a value that stays the same in every iteration."""
-    return is_enter(node) and node._attrs["is_constant"]
+    return is_enter(node) and bool(node._attrs["is_constant"])
 
 
 def is_exit(node: Operation) -> bool:

@@ -1,12 +1,13 @@
 """How branches and loops are written into MetaGraphs, and found again in an imported graph.
 
-Their operations are in the graph anyway; what is written besides is which of them belong to which branch or
-loop. An imported graph needs that for its gradients.
+Their operations are in the graph anyway. A MetaGraph also has which of them belong to which branch or loop: an imported
+graph needs that for its gradients.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import register_proto_function
@@ -14,8 +15,11 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.ops.control.context import CondContext, ControlFlowContext, WhileContext
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import CondContextDef, ControlFlowContextDef, WhileContextDef
 
-def cond_to_proto(context: CondContext, export_scope: str | None = None) -> Any:
+
+def cond_to_proto(context: CondContext, export_scope: str | None = None) -> CondContextDef | None:
     """A branch as a `CondContextDef`; None for one outside of the scope that is exported."""
     from tensorfleet.base.protos import CondContextDef
 
@@ -28,7 +32,7 @@ def cond_to_proto(context: CondContext, export_scope: str | None = None) -> Any:
     return made
 
 
-def while_to_proto(context: WhileContext, export_scope: str | None = None) -> Any:
+def while_to_proto(context: WhileContext, export_scope: str | None = None) -> WhileContextDef | None:
     """A loop as a `WhileContextDef`; None for one outside of the scope that is exported."""
     from tensorfleet.base.protos import WhileContextDef
 
@@ -68,23 +72,22 @@ def _write(made: Any, context: ControlFlowContext, export_scope: str | None) -> 
     for nested in context._nested:
         if isinstance(nested, CondContext):
             made.nested_contexts.add().cond_ctxt.CopyFrom(cond_to_proto(nested, export_scope))
-        elif (
-            isinstance(nested, WhileContext) and nested.grad_state is None
-        ):  # what computes a gradient is not differentiated again
+        # A gradient loop is not written: nobody differentiates it again.
+        elif isinstance(nested, WhileContext) and nested.grad_state is None:
             made.nested_contexts.add().while_ctxt.CopyFrom(while_to_proto(nested, export_scope))
 
 
-def cond_from_proto(context_def: Any, import_scope: str | None = None) -> CondContext:
+def cond_from_proto(context_def: CondContextDef, import_scope: str | None = None) -> CondContext:
     """The branch that a `CondContextDef` describes, around its operations in the current graph."""
-    find = _Finder(import_scope)
+    find = _TensorFinder(import_scope)
     context = CondContext(find(context_def.pred_name), find(context_def.pivot_name), context_def.branch)
     _read(context, context_def, find)
     return context
 
 
-def while_from_proto(context_def: Any, import_scope: str | None = None) -> WhileContext:
+def while_from_proto(context_def: WhileContextDef, import_scope: str | None = None) -> WhileContext:
     """The loop that a `WhileContextDef` describes, around its operations in the current graph."""
-    find = _Finder(import_scope)
+    find = _TensorFinder(import_scope)
     limit = context_def.maximum_iterations_name
     context = WhileContext(
         find(limit) if limit else None,
@@ -107,7 +110,7 @@ def while_from_proto(context_def: Any, import_scope: str | None = None) -> While
     return context
 
 
-class _Finder:
+class _TensorFinder:
     """Finds tensors of the current graph by the names they had where they were exported."""
 
     def __init__(self, import_scope: str | None) -> None:
@@ -115,16 +118,17 @@ class _Finder:
         self._graph = get_default_graph()
 
     def __call__(self, name: str) -> Tensor:
-        return self._graph.as_graph_element(prepend_scope(name, self.scope))
+        tensor: Tensor = self._graph.as_graph_element(prepend_scope(name, self.scope))
+        return tensor
 
-    def all(self, names: Any) -> list[Tensor]:
-        """Those that there are: what lies outside of an exported scope may be missing."""
+    def all(self, names: Iterable[str]) -> list[Tensor]:
+        """The tensors that exist: those outside of an exported scope may be missing."""
         graph = self._graph
-        found = [prepend_scope(name, self.scope) for name in names]
-        return [graph.as_graph_element(n) for n in found if n.split(":")[0] in graph._by_name]
+        scoped = [prepend_scope(name, self.scope) for name in names]
+        return [graph.as_graph_element(n) for n in scoped if n.split(":")[0] in graph._by_name]
 
 
-def _read(context: ControlFlowContext, context_def: Any, find: _Finder) -> None:
+def _read(context: ControlFlowContext, context_def: Any, find: _TensorFinder) -> None:
     context._name = prepend_scope(context_def.context_name, find.scope)
     values = context_def.values_def
     for outside, inside in values.external_values.items():
@@ -141,7 +145,9 @@ def _read(context: ControlFlowContext, context_def: Any, find: _Finder) -> None:
             from_context_def(nested, find.scope)
 
 
-def from_context_def(context_def: Any, import_scope: str | None = None) -> ControlFlowContext:
+def from_context_def(
+    context_def: ControlFlowContextDef, import_scope: str | None = None
+) -> ControlFlowContext:
     """The branch or loop that a `ControlFlowContextDef` describes."""
     if context_def.HasField("cond_ctxt"):
         return cond_from_proto(context_def.cond_ctxt, import_scope)

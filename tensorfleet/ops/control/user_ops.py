@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
@@ -15,7 +15,7 @@ from tensorfleet.ops.samples import case
 
 
 @op("Fact", "-> fact: string", shape=lambda op: SCALAR, host=True, examples=[case()])
-def _fact(ctx: Any) -> Any:
+def _fact(ctx: HostContext) -> Array:
     return np.array(b"0! == 1", object)
 
 

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
-from tensorfleet.ops.control.cond import with_summaries
+from tensorfleet.ops.control.cond import flow_of, with_summaries
 from tensorfleet.ops.control.context import WhileContext, switch
 from tensorfleet.ops.state.tensor_array import TensorArray, with_flow
 from tensorfleet.ops.type_specs import RaggedTensorSpec, TypeSpec
 
+#: A function of the loop variables, in their structure.
+LoopFunction: TypeAlias = Callable[..., Any]
+
 
 @export("while_loop")
 def while_loop(
-    cond: Callable,
-    body: Callable,
+    cond: LoopFunction,
+    body: LoopFunction,
     loop_vars: Any,
     shape_invariants: Any = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike = None,
     return_same_structure: bool = False,
 ) -> Any:
     """Calls `body` on the loop variables as long as `cond` of them holds, when it is run.
@@ -63,16 +67,16 @@ def while_loop(
             )
         if context.outer_context is None:
             get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
-        found = build(context, cond, body, loop_vars, shape_invariants)
+        last = build(context, cond, body, loop_vars, shape_invariants)
         if maximum_iterations is not None:
-            return found[1][0] if single and return_same_structure else found[1]
+            return last[1][0] if single and return_same_structure else last[1]
         if return_same_structure:
-            return found[0] if single else found
+            return last[0] if single else last
         # One tensor comes alone, wherever in the structure it is; all else comes in the structure.
-        return found[0] if len(nest.flatten(found, expand_composites=True)) == 1 else found
+        return last[0] if len(nest.flatten(last, expand_composites=True)) == 1 else last
 
 
-def _limit(value: Any) -> Tensor:
+def _limit(value: TensorLike) -> Tensor:
     limit = to_tensor(value, name="maximum_iterations")
     if limit.shape.rank not in (0, None):
         raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
@@ -80,15 +84,15 @@ def _limit(value: Any) -> Tensor:
 
 
 def _counted(
-    cond: Callable, body: Callable, loop_vars: Any, shapes: Any, limit: Tensor, alone: bool
-) -> tuple:
+    cond: LoopFunction, body: LoopFunction, loop_vars: Any, shapes: Any, limit: Tensor, alone: bool
+) -> tuple[LoopFunction, LoopFunction, Any, Any]:
     """The same loop with a counter as its first variable; `alone` for a single variable without its list."""
     counter = constant(0, limit.dtype, name="iteration_counter")
 
     def go_on(i: Tensor, inner: Any) -> Tensor:
         return apply("LogicalAnd", i < limit, cond(inner) if alone else cond(*inner))
 
-    def step(i: Tensor, inner: Any) -> tuple:
+    def step(i: Tensor, inner: Any) -> tuple[Tensor, Any]:
         counted = i + 1
         result = body(inner) if alone else body(*inner)
         if alone and isinstance(result, (list, tuple)) and len(result) == 1 and not nest.is_nested(inner):
@@ -101,11 +105,11 @@ def _counted(
     return go_on, step, (counter, loop_vars), None if shapes is None else (TensorShape(()), shapes)
 
 
-def build(context: WhileContext, cond: Callable, body: Callable, loop_vars: Any, shapes: Any) -> Any:
+def build(context: WhileContext, cond: LoopFunction, body: LoopFunction, loop_vars: Any, shapes: Any) -> Any:
     """Builds the nodes of a loop; the variables as they leave it, arranged as the body returned them."""
     originals = nest.flatten(loop_vars)
-    initial = [to_tensor(v) for v in nest.flatten([_flow(v) for v in originals], expand_composites=True)]
-    wanted = _invariants(originals, loop_vars, shapes)
+    initial = [to_tensor(v) for v in nest.flatten([flow_of(v) for v in originals], expand_composites=True)]
+    wanted = _invariants(originals, shapes)
     with context:
         entered = []
         for t, shape in zip(initial, wanted, strict=True):
@@ -123,7 +127,7 @@ def build(context: WhileContext, cond: Callable, body: Callable, loop_vars: Any,
         nest.assert_same_structure(
             list(_packed(loop_vars, originals, inside)), list(result), check_types=False
         )
-        flat = nest.flatten([_flow(v) for v in nest.flatten(result)], expand_composites=True)
+        flat = nest.flatten([flow_of(v) for v in nest.flatten(result)], expand_composites=True)
         values = [_next(v, m) for v, m in zip(flat, merged, strict=True)]
         for m, v, shape in zip(merged, values, wanted, strict=True):
             _check_shape(m, v, shape)
@@ -137,11 +141,7 @@ def build(context: WhileContext, cond: Callable, body: Callable, loop_vars: Any,
     return _packed(result, nest.flatten(result), exits)
 
 
-def _flow(value: Any) -> Any:
-    return value.flow if isinstance(value, TensorArray) else value
-
-
-def _next(value: Any, merged: Tensor) -> Tensor:
+def _next(value: TensorLike, merged: Tensor) -> Tensor:
     if isinstance(value, Operation):
         raise TypeError(f"The body of a loop returned the operation '{value.name}' where a tensor is needed.")
     tensor = to_tensor(value)
@@ -156,25 +156,25 @@ def _next(value: Any, merged: Tensor) -> Tensor:
     return tensor
 
 
-def _invariants(originals: list, loop_vars: Any, shapes: Any) -> list:
+def _invariants(originals: list[Any], shapes: Any) -> list[TensorShape | None]:
     """For every tensor of the loop variables, the shape asked for, or None."""
-    found: list = []
-    given = [None] * len(originals) if shapes is None else nest.flatten(shapes)
-    for value, shape in zip(originals, given, strict=True):
+    invariants: list[TensorShape | None] = []
+    asked = [None] * len(originals) if shapes is None else nest.flatten(shapes)
+    for value, shape in zip(originals, asked, strict=True):
         if isinstance(shape, TypeSpec):
-            found += _of_spec(value, shape)
+            invariants += _of_spec(value, shape)
             continue
         if shape is not None and not isinstance(shape, TensorShape):
             raise TypeError(f"shape_invariants must be TensorShapes, not {shape!r}")
-        parts = nest.flatten(_flow(value), expand_composites=True)
+        parts = nest.flatten(flow_of(value), expand_composites=True)
         if len(parts) == 1:
-            found.append(shape)
+            invariants.append(shape)
         else:
-            found += _composite(value, shape)
-    return found
+            invariants += _composite(value, shape)
+    return invariants
 
 
-def _of_spec(value: Any, spec: Any) -> list:
+def _of_spec(value: TensorLike, spec: Any) -> list[TensorShape | None]:
     """The shapes of the parts of a value, from the spec of the whole."""
     value = value if isinstance(value, CompositeTensor) else to_tensor(value)
     if not spec.is_compatible_with(value):
@@ -187,7 +187,7 @@ def _of_spec(value: Any, spec: Any) -> list:
     return [shapes[id(part)] for part in nest.flatten(value, expand_composites=True)]
 
 
-def _by_rank(value: Any) -> list:
+def _by_rank(value: CompositeTensor) -> list[TensorShape | None]:
     """The shapes of the parts of a composite that may hold more or fewer values after a step."""
     parts = nest.flatten(value, expand_composites=True)
     if type(value).__name__ == "SparseTensor":
@@ -200,7 +200,7 @@ def _by_rank(value: Any) -> list:
     return [None] * len(parts)
 
 
-def _composite(value: Any, shape: TensorShape | None) -> list:
+def _composite(value: Any, shape: TensorShape | None) -> list[TensorShape | None]:
     """The shapes of the parts of IndexedSlices, or of a sparse or ragged tensor, from the shape of the whole."""
     if shape is None:
         return _by_rank(value)
@@ -211,9 +211,8 @@ def _composite(value: Any, shape: TensorShape | None) -> list:
         rank = shape.as_list()[0] if shape.rank == 1 else None  # the invariant is that of `dense_shape`
         return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
     rest = TensorShape([None]).concatenate(shape[1:]) if shape.rank else shape
-    return [TensorShape([None]), rest, TensorShape([shape.rank])][
-        : len(nest.flatten(value, expand_composites=True))
-    ]
+    parts: list[TensorShape | None] = [TensorShape([None]), rest, TensorShape([shape.rank])]
+    return parts[: len(nest.flatten(value, expand_composites=True))]
 
 
 def _checked(tensor: Tensor, shape: TensorShape | None) -> TensorShape:
@@ -254,10 +253,10 @@ def _check_shape(merged: Tensor, value: Tensor, invariant: TensorShape | None) -
     )
 
 
-def _packed(structure: Any, originals: list, tensors: list[Tensor]) -> Any:
-    """Tensors arranged like the loop variables, TensorArrays and sparse tensors made of them again."""
-    plain = nest.pack_sequence_as(structure, [_flow(v) for v in originals])
-    found = nest.flatten(nest.pack_sequence_as(plain, tensors, expand_composites=True))
-    pairs = zip(originals, found, strict=True)
+def _packed(structure: Any, originals: list[Any], tensors: list[Tensor]) -> Any:
+    """Tensors arranged like the loop variables, as TensorArrays and sparse tensors where those were."""
+    plain = nest.pack_sequence_as(structure, [flow_of(v) for v in originals])
+    values = nest.flatten(nest.pack_sequence_as(plain, tensors, expand_composites=True))
+    pairs = zip(originals, values, strict=True)
     rebuilt = [with_flow(o, t) if isinstance(o, TensorArray) else t for o, t in pairs]
     return nest.pack_sequence_as(structure, rebuilt)

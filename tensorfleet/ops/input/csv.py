@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
 from tensorfleet.kernels.string_buffers import MANY, ZEROS, Buffer, decimals
 from tensorfleet.ops.input.decode import c_name, flat, invalid
 from tensorfleet.ops.samples import case
+
+#: The type of a column, and its default: an empty array if the field is required.
+Column: TypeAlias = tuple[DType, Array]
 
 
 def check_defaults(defaults: Sequence[Tensor]) -> None:
@@ -50,68 +55,68 @@ def _csv_shapes(op: Operation) -> list[TensorShape]:
     ],
 )
 def _decode_csv(
-    ctx: Any,
-    records: Any,
-    defaults: list,
+    ctx: HostContext,
+    records: Array,
+    defaults: list[Array],
     *,
     OUT_TYPE: list[DType],
     field_delim: bytes,
     use_quote_delim: bool,
     na_value: bytes,
     select_cols: list[int],
-) -> tuple:
+) -> tuple[Array, ...]:
     if len(field_delim) != 1:
         raise invalid("field_delim should be only 1 char")
-    given = list(zip(OUT_TYPE, map(np.asarray, defaults), strict=True))
-    table = csv_table(flat(records), given, field_delim, use_quote_delim, select_cols, na_value)
+    columns = list(zip(OUT_TYPE, map(np.asarray, defaults), strict=True))
+    table = csv_table(flat(records), columns, field_delim, use_quote_delim, select_cols, na_value)
     return tuple(column.reshape(np.shape(records)) for column in table)
 
 
 def csv_table(
     lines: list[bytes],
-    given: list[tuple],
+    wanted: list[Column],
     delimiter: bytes,
     quotes: bool,
     selected: list[int],
     na: bytes,
     blank: int = 0,
-) -> list[np.ndarray]:
-    """The columns of CSV lines as values, each of a type and with a default; `blank` fields has an empty line."""
-    width = len(given)
+) -> list[Array]:
+    """The columns of CSV lines as values. An empty line counts as `blank` fields."""
+    width = len(wanted)
     buffer = None if selected or na or len(lines) * width < MANY else _fields(lines, width, delimiter)
-    read = {} if buffer is None else _decimal_columns(buffer, given, len(lines))
-    found, columns = [], None
-    for i, (dtype, default) in enumerate(given):
+    read = {} if buffer is None else _decimal_columns(buffer, wanted, len(lines))
+    table, columns = [], None
+    for i, (dtype, default) in enumerate(wanted):
         if i in read:
-            found.append(read[i])
+            table.append(read[i])
             continue
         if columns is None:
             columns = _csv_columns(lines, width, delimiter, quotes, selected, blank)
-        found.append(_csv_column(i, columns[i], dtype, default, na))
-    return found
+        table.append(_csv_column(i, columns[i], dtype, default, na))
+    return table
 
 
-def _decimal_columns(buffer: Buffer, given: list[tuple], rows: int) -> dict[int, np.ndarray]:
+def _decimal_columns(buffer: Buffer, wanted: list[Column], rows: int) -> dict[int, Array]:
     """The columns of numbers, without those in which some field is more than a few digits.
 
-    To read some fields costs as much as to read many: in few rows, the columns of one type are read together.
+    A call costs as much for some fields as for many: with few rows, it reads the columns of one type together.
     """
-    groups: dict[Any, list[int]] = {}
-    for i, (dtype, _) in enumerate(given):
+    groups: dict[DType | int, list[int]] = {}
+    for i, (dtype, _) in enumerate(wanted):
         if dtype.name != "string":
             groups.setdefault(dtype if rows < MANY else i, []).append(i)
-    found = {}
+    read = {}
     for columns in groups.values():
-        fields = np.add.outer(columns, np.arange(rows) * len(given)).ravel()
-        made, unread = decimals(buffer.some(fields), given[columns[0]][0].np_dtype)
+        fields = np.add.outer(columns, np.arange(rows) * len(wanted)).ravel()
+        numbers, unread = decimals(buffer.some(fields), wanted[columns[0]][0].np_dtype)
         refused = set((unread // rows).tolist())
-        table = made.reshape(len(columns), rows)
-        found.update({i: table[k] for k, i in enumerate(columns) if k not in refused})
-    return found
+        table = numbers.reshape(len(columns), rows)
+        read.update({i: table[k] for k, i in enumerate(columns) if k not in refused})
+    return read
 
 
 def _fields(lines: list[bytes], width: int, delimiter: bytes) -> Buffer | None:
-    """All fields of lines, one behind the other; None when some are quoted, or some lines have too few or too many."""
+    """All fields of all lines in one buffer; None when some are quoted, or a line has too few or too many."""
     text = b"\n".join([*lines, ZEROS])
     if b'"' in text or b"\r" in text or text.count(b"\n") != len(lines):
         return None
@@ -174,7 +179,7 @@ def _split(line: bytes, delimiter: bytes) -> list[bytes]:
             return [*fields, b""]
 
 
-def _csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, na: bytes) -> np.ndarray:
+def _csv_column(i: int, column: list[bytes], dtype: DType, default: Array, na: bytes) -> Array:
     """The fields of column `i` as values; the default where they are empty or `na`."""
     absent = [r for r, field in enumerate(column) if not field or field == na] if b"" in column or na else []
     if absent:
@@ -183,10 +188,7 @@ def _csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, 
         column = list(column)
         for r in absent:
             column[r] = b"0"
-    if dtype.name == "string":
-        made = objects(column)
-    else:
-        made = _numbers(i, column, dtype)
+    made = objects(column) if dtype.name == "string" else _numbers(i, column, dtype)
     if absent:
         made[absent] = default.ravel()[0]
     return made
@@ -195,11 +197,11 @@ def _csv_column(i: int, column: list[bytes], dtype: DType, default: np.ndarray, 
 _HEX = re.compile(rb"\s*([+-]?)0[xX][0-9a-fA-F]+\s*")
 
 
-def _numbers(i: int, column: list[bytes], dtype: DType) -> np.ndarray:
+def _numbers(i: int, column: list[bytes], dtype: DType) -> Array:
     whole = dtype.is_integer
-    read: Any = int if whole else float
+    read: Callable[[bytes], float] = int if whole else float
     try:
-        if b"_" not in b"".join(column):
+        if b"_" not in b"".join(column):  # Python allows underscores between digits, TensorFlow does not
             if not whole:
                 with np.errstate(over="ignore"):
                     return np.fromiter(map(float, column), np.float64, len(column)).astype(dtype.np_dtype)
@@ -213,20 +215,20 @@ def _numbers(i: int, column: list[bytes], dtype: DType) -> np.ndarray:
                 raise ValueError
             out[r] = float.fromhex(field.decode()) if not whole and _HEX.fullmatch(field) else read(field)
         except (ValueError, OverflowError):
-            told = field.decode(errors="replace")
-            raise invalid(f"Field {i} in record {r} is not a valid {c_name(dtype)}: {told}") from None
+            text = field.decode(errors="replace")
+            raise invalid(f"Field {i} in record {r} is not a valid {c_name(dtype)}: {text}") from None
     return out
 
 
 @export("io.decode_csv", "decode_csv")
 def decode_csv(
-    records: Any,
-    record_defaults: Any,
+    records: TensorLike,
+    record_defaults: Sequence[TensorLike],
     field_delim: str = ",",
     use_quote_delim: bool = True,
     name: str | None = None,
     na_value: str = "",
-    select_cols: Any = None,
+    select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:
     """The columns of CSV lines.
 
@@ -256,11 +258,9 @@ def decode_csv(
     )
 
 
-def _default_of(value: Any) -> Any:
-    """A type stands for a required field of that type."""
-    if isinstance(value, DType):
-        return np.zeros(0, value.np_dtype)
-    return value
+def _default_of(value: TensorLike) -> TensorLike:
+    """The default of a column; a type stands for a required field of that type."""
+    return np.zeros(0, value.np_dtype) if isinstance(value, DType) else value
 
 
 not_differentiable("DecodeCSV")

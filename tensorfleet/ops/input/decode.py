@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,14 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.errors import DataLossError, InvalidArgumentError
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.tensor_proto import array_of, parsed, serialized
 from tensorfleet.kernels.example_wire import objects
-from tensorfleet.kernels.packed_strings import together
+from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.string_buffers import Buffer
 from tensorfleet.ops.common import SCALAR, UNKNOWN, same_as_input, static_scalar
 from tensorfleet.ops.samples import case
@@ -28,18 +29,19 @@ _C_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def c_name(dtype: DType) -> str:
-    """What TensorFlow's messages call a type."""
+    """The name of a type in TensorFlow's messages."""
     return _C_NAMES.get(dtype.name, dtype.name)
 
 
 def invalid(text: str) -> InvalidArgumentError:
-    """The error that a string is not what it should be."""
+    """The error for a string that cannot be decoded."""
     return InvalidArgumentError(None, None, text)
 
 
-def flat(value: Any) -> list[bytes]:
+def flat(value: Strings | Array) -> list[bytes]:
     """Strings of any shape as a list."""
-    return np.asarray(value, object).ravel().tolist()
+    texts: list[bytes] = np.asarray(value, object).ravel().tolist()
+    return texts
 
 
 # -- bytes -------------------------------------------------------------------------------------------
@@ -61,12 +63,12 @@ _RAW = (
         case(np.array(b"\0\1", object), out_type=dtypes.int16, little_endian=False),
     ],
 )
-def _decode_raw(ctx: Any, text: Any, *, out_type: DType, little_endian: bool) -> Any:
+def _decode_raw(ctx: HostContext, text: Strings | Array, *, out_type: DType, little_endian: bool) -> Array:
     return raw_values(text, out_type, little_endian)
 
 
-def raw_values(text: Any, out_type: DType, little_endian: bool) -> np.ndarray:
-    """The numbers that strings of equal length hold."""
+def raw_values(text: Strings | Array, out_type: DType, little_endian: bool) -> Array:
+    """The numbers in strings of equal length."""
     shape, size = np.shape(text), out_type.np_dtype.itemsize
     if not math.prod(shape):
         return np.zeros((*shape, 0), out_type.np_dtype)
@@ -93,7 +95,7 @@ def raw_values(text: Any, out_type: DType, little_endian: bool) -> np.ndarray:
     return made if little_endian or size == 1 else _swapped(made)
 
 
-def _swapped(values: np.ndarray) -> np.ndarray:
+def _swapped(values: Array) -> Array:
     if values.dtype.kind == "V" or values.dtype.name == "bfloat16":
         return values.view(np.uint16).byteswap().view(values.dtype)
     return values.byteswap()
@@ -113,7 +115,9 @@ def _padded_shape(op: Operation) -> TensorShape:
     host=True,
     examples=[case(np.array([b"ab", b"efgh"], object), np.int32(4), out_type=dtypes.int16)],
 )
-def _decode_padded_raw(ctx: Any, text: Any, length: Any, *, out_type: DType, little_endian: bool) -> Any:
+def _decode_padded_raw(
+    ctx: HostContext, text: Array, length: Array, *, out_type: DType, little_endian: bool
+) -> Array:
     wanted, size = int(length), out_type.np_dtype.itemsize
     if wanted <= 0:
         raise invalid(f"fixed_length must be greater than 0, got {wanted}")
@@ -127,11 +131,11 @@ def _decode_padded_raw(ctx: Any, text: Any, length: Any, *, out_type: DType, lit
 
 @export("io.decode_raw", "decode_raw", "python.ops.parsing_ops.decode_raw_v1")
 def decode_raw(
-    input_bytes: Any = None,
-    out_type: Any = None,
+    input_bytes: TensorLike = None,
+    out_type: DTypeLike | None = None,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: TensorLike = None,
 ) -> Tensor:
     """Reads the bytes of strings, all of the same length, as numbers of type `out_type`."""
     if bytes is not None:
@@ -145,10 +149,10 @@ def decode_raw(
 
 @export("python.ops.parsing_ops.decode_raw")
 def decode_raw_padded(
-    input_bytes: Any,
-    out_type: Any,
+    input_bytes: TensorLike,
+    out_type: DTypeLike,
     little_endian: bool = True,
-    fixed_length: Any = None,
+    fixed_length: TensorLike = None,
     name: str | None = None,
 ) -> Tensor:
     """As `tf.decode_raw`; with `fixed_length`, strings are cut or filled with zeros to so many bytes."""
@@ -166,7 +170,7 @@ def decode_raw_padded(
     host=True,
     examples=[case(np.array([zlib.compress(b"hello")], object), compression_type=b"ZLIB")],
 )
-def _decode_compressed(ctx: Any, text: Any, *, compression_type: bytes) -> Any:
+def _decode_compressed(ctx: HostContext, text: Array, *, compression_type: bytes) -> Array:
     if compression_type not in (b"", b"ZLIB", b"GZIP"):
         raise invalid("Only ZLIB, GZIP or NONE are supported compressions")
     if not compression_type:
@@ -175,13 +179,13 @@ def _decode_compressed(ctx: Any, text: Any, *, compression_type: bytes) -> Any:
     try:
         return objects([zlib.decompress(s, window) for s in flat(text)]).reshape(np.shape(text))
     except zlib.error as e:
-        told = re.match(r"Error (-?\d+) while decompressing data: (.*)", str(e))
-        code, what = told.groups() if told else ("-3", str(e))
+        match = re.match(r"Error (-?\d+) while decompressing data: (.*)", str(e))
+        code, what = match.groups() if match else ("-3", str(e))  # -3: invalid data
         raise DataLossError(None, None, f"inflate() failed with error {code}: {what}") from None
 
 
 @export("io.decode_compressed", "decode_compressed")
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
     """Unpacks strings that were packed with "ZLIB" or "GZIP"."""
     return apply("DecodeCompressed", bytes, compression_type=compression_type, name=name)
 
@@ -196,22 +200,22 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     host=True,
     examples=[case(np.array([b'{"features": {"feature": {"a": {"int64List": {"value": ["1"]}}}}}'], object))],
 )
-def _decode_json_example(ctx: Any, text: Any) -> Any:
+def _decode_json_example(ctx: HostContext, text: Array) -> Array:
     from google.protobuf import json_format
 
     from tensorfleet.base.protos import Example
 
-    found = []
+    messages = []
     for line in flat(text):
         try:
-            found.append(json_format.Parse(line, Example()).SerializeToString())
+            messages.append(json_format.Parse(line, Example()).SerializeToString())
         except (json_format.ParseError, UnicodeDecodeError) as e:
             raise invalid(f"Error while parsing JSON: {e}") from None
-    return objects(found).reshape(np.shape(text))
+    return objects(messages).reshape(np.shape(text))
 
 
 @export("io.decode_json_example", "decode_json_example")
-def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
+def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
     """Turns `tf.train.Example` messages written as JSON into serialized ones."""
     return apply("DecodeJSONExample", json_examples, name=name)
 
@@ -223,7 +227,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     shape=lambda op: UNKNOWN,
     host=True,
 )
-def _parse_tensor(ctx: Any, text: Any, *, out_type: DType) -> Any:
+def _parse_tensor(ctx: HostContext, text: Array, *, out_type: DType) -> Array:
     from google.protobuf.message import DecodeError
 
     if np.ndim(text):
@@ -236,8 +240,8 @@ def _parse_tensor(ctx: Any, text: Any, *, out_type: DType) -> Any:
         raise invalid(f"Could not parse `serialized` as TensorProto: '{shown}'") from None
     stored = dtypes.as_dtype(proto.dtype) if proto.dtype else None
     if stored != out_type:
-        told = c_name(stored) if stored is not None else "INVALID"
-        raise invalid(f"Type mismatch between parsed tensor ({told}) and dtype ({c_name(out_type)})")
+        name = c_name(stored) if stored is not None else "INVALID"
+        raise invalid(f"Type mismatch between parsed tensor ({name}) and dtype ({c_name(out_type)})")
     try:
         return array_of(proto, content)
     except (ValueError, TypeError) as e:
@@ -245,7 +249,7 @@ def _parse_tensor(ctx: Any, text: Any, *, out_type: DType) -> Any:
 
 
 @export("io.parse_tensor", "parse_tensor")
-def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
     """The tensor that `tf.serialize_tensor` put into a string."""
     return apply("ParseTensor", serialized, out_type=out_type, name=name)
 
@@ -258,14 +262,14 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
     host=True,
     examples=[case(np.array([[1, 2]], np.float32))],
 )
-def _serialize_tensor(ctx: Any, value: Any, *, T: DType) -> Any:
+def _serialize_tensor(ctx: HostContext, value: Array, *, T: DType) -> Array:
     out = np.empty((), object)
     out[()] = serialized(np.asarray(value), T)
     return out
 
 
 @export("io.serialize_tensor", "serialize_tensor")
-def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
     """A tensor as a serialized `TensorProto`, in a string."""
     return apply("SerializeTensor", tensor, name=name)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.errors import InvalidArgumentError
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import example_wire as wire
@@ -19,31 +22,35 @@ from tensorfleet.ops.common import vector_of
 
 KINDS = {"string": wire.BYTES, "float32": wire.FLOATS, "int64": wire.INTS}
 NAMES = ("", "string", "float", "int64")
-_COUNTED = ("", "bytes", "float", "int64")  # where their number is wrong
+_COUNTED = ("", "bytes", "float", "int64")  # in messages about a wrong number of values
 TYPES = "{float, int64, string}"
 NONE: wire.Feature = (wire.MISSING, [])
 
 
-def _first(found: list[tuple[int, str]]) -> None:
+#: Errors so far: the position of a record, and the message.
+Errors: TypeAlias = list[tuple[int, str]]
+
+
+def _raise_first(errors: Errors) -> None:
     """Raises the error of the first record that has one."""
-    if found:
-        raise InvalidArgumentError(None, None, min(found, key=lambda e: e[0])[1])
+    if errors:
+        raise InvalidArgumentError(None, None, min(errors, key=lambda e: e[0])[1])
 
 
-class Batch:
+class ExampleBatch:
     """Serialized Examples and where their features are."""
 
     def __init__(self, records: Strings | list[bytes], names: list[bytes] | None) -> None:
         self.size = len(records)
         self.names = names  # None for a single Example, whose errors have no name
         try:
-            found = Sorted(records)
+            grouped = Sorted(records)
         except wire.Malformed as e:
             at, record = e.args
             text = repr(record[:100])[1:].strip("'\"")
-            told = f"Could not parse example input, value: '{text}'"
-            raise InvalidArgumentError(None, None, f"{told} (record {at} of {len(records)})") from None
-        self.groups, self.walked, self.alone = found.groups, found.walked, found.alone
+            text = f"Could not parse example input, value: '{text}' (record {at} of {len(records)})"
+            raise InvalidArgumentError(None, None, text) from None
+        self.groups, self.walked, self.alone = grouped.groups, grouped.walked, grouped.alone
 
     def about(self, at: int) -> str:
         """How errors name a record."""
@@ -57,18 +64,18 @@ class Batch:
         place = f"Key: {key.decode(errors='replace')}"
         return f"{place}.  " if self.names is None else f"{self.about(at)}{place}, Index: {at}.  "
 
-    def dense(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
+    def dense(self, key: bytes, dtype: DType, shape: TensorShape, default: Array) -> Array:
         """A feature that has one shape in all records."""
         kind, dims = KINDS[dtype.name], tuple(shape.as_list())
         size = math.prod(dims)
-        found: list[tuple[int, str]] = []
+        errors: Errors = []
         usable = default.size == size and size > 0
         out: Any = None
         for group in self.groups:
             got = group.layout.kind(key)
             part = default if got != kind else group.take(key)
             at = int(group.positions[0])
-            if self._fits(found, key, at, kind, got, part.shape[-1] if got == kind else 0, shape, usable):
+            if self._fits(errors, key, at, kind, got, part.shape[-1] if got == kind else 0, shape, usable):
                 if len(group.positions) == self.size:
                     if got == kind:
                         return part.reshape(self.size, *dims)
@@ -83,16 +90,17 @@ class Batch:
                 out[there] = values.reshape(-1, size)
             else:
                 at = int(np.argmin(fits))
-                self._fits(found, key, int(there[at]), kind, kind, int(counts[at]), shape, usable)
+                self._fits(errors, key, int(there[at]), kind, kind, int(counts[at]), shape, usable)
         for there, got in others:
-            if self._fits(found, key, int(there[0]), kind, got, 0, shape, usable):
+            if self._fits(errors, key, int(there[0]), kind, got, 0, shape, usable):
                 out[there] = default.ravel()
-        _first(found)
-        return out.reshape(self.size, *dims)
+        _raise_first(errors)
+        dense: Array = out.reshape(self.size, *dims)
+        return dense
 
     def _fits(
         self,
-        found: list[tuple[int, str]],
+        errors: Errors,
         key: bytes,
         at: int,
         kind: int,
@@ -101,10 +109,10 @@ class Batch:
         shape: TensorShape,
         usable: bool,
     ) -> bool:
-        """Whether a record can give a dense feature; adds the error to `found` when not."""
+        """Whether a record can give a dense feature; adds the error to `errors` when not."""
         if got == wire.MISSING:
             if not usable:
-                found.append((at, self._required(key, kind, at)))
+                errors.append((at, self._required(key, kind, at)))
             return usable
         if got != kind:
             text = f"Data types don't match. Data type: {NAMES[got]} but expected type: {NAMES[kind]}"
@@ -112,7 +120,7 @@ class Batch:
             text = self._mismatch(kind, count, shape)
         else:
             return True
-        found.append((at, self.where(key, at) + text))
+        errors.append((at, self.where(key, at) + text))
         return False
 
     def _mismatch(self, kind: int, count: int, shape: TensorShape) -> str:
@@ -125,12 +133,12 @@ class Batch:
         which = "" if self.names is None else f" (record {at} of {self.size})"
         return f"{self.about(at)}{feature} is required but could not be found.{which}"
 
-    def flat(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
+    def flat(self, key: bytes, dtype: DType) -> tuple[Array, Array]:
         """All values of a feature, record after record, and how many each record has."""
         kind = KINDS[dtype.name]
         counts = np.zeros(self.size, np.int64)
-        parts: list[tuple[Any, Any]] = []
-        found: list[tuple[int, str]] = []
+        parts: list[tuple[Array, Array]] = []
+        errors: Errors = []
         for group in self.groups:
             got = group.layout.kind(key)
             if got == kind:
@@ -138,14 +146,14 @@ class Batch:
                 counts[group.positions] = part.shape[1]
                 parts.append((group.positions, part))
             elif got != wire.MISSING:
-                found.append(
+                errors.append(
                     (int(group.positions[0]), self._other_type(key, int(group.positions[0]), kind, got))
                 )
         uneven, others = self._uneven(key, kind)
         for there, got in others:
             if got != wire.MISSING:
-                found.append((int(there[0]), self._other_type(key, int(there[0]), kind, got)))
-        _first(found)
+                errors.append((int(there[0]), self._other_type(key, int(there[0]), kind, got)))
+        _raise_first(errors)
         if not parts and len(uneven) == 1 and len(uneven[0][0]) == self.size:
             return uneven[0][1:]
         if not uneven and (even := self._even(parts, dtype)) is not None:
@@ -160,8 +168,8 @@ class Batch:
             out[np.repeat(starts[there], lengths) + within(lengths)] = values
         return out, counts
 
-    def _even(self, parts: list[tuple[Any, Any]], dtype: DType) -> np.ndarray | None:
-        """The values of records that are all in groups and have as many each; None when they are not, or have not."""
+    def _even(self, parts: list[tuple[Array, Array]], dtype: DType) -> Array | None:
+        """The values, if all records are in groups and have the same number of values; else None."""
         widths = {part.shape[1] for _, part in parts}
         if len(widths) != 1 or sum(len(positions) for positions, _ in parts) != self.size:
             return None
@@ -170,9 +178,9 @@ class Batch:
             made[positions] = part
         return made.reshape(-1)
 
-    def _uneven(self, key: bytes, kind: int) -> tuple[list[tuple], list[tuple[Any, int]]]:
+    def _uneven(self, key: bytes, kind: int) -> tuple[list[tuple[Any, Array, Array]], list[tuple[Any, int]]]:
         """A feature in the records outside all groups: where it is, its values, how many each has; and where it is not."""
-        there: list[tuple] = []
+        there: list[tuple[Any, Array, Array]] = []
         others: list[tuple[Any, int]] = []
         for some in self.walked:
             if some.kind(key) == kind:
@@ -190,7 +198,7 @@ class Batch:
         text = f"Data types don't match. Expected type: {NAMES[kind]}, Actual type: {NAMES[got]}"
         return self.where(key, at) + text
 
-    def sparse(self, key: bytes, dtype: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sparse(self, key: bytes, dtype: DType) -> tuple[Array, Array, Array]:
         """A feature of any length: indices, values and shape of a sparse matrix with one row per record."""
         values, counts = self.flat(key, dtype)
         longest = int(counts.max()) if self.size else 0
@@ -203,7 +211,7 @@ class Batch:
             indices[:, 1] = within(counts)
         return indices, values, np.array([self.size, longest], np.int64)
 
-    def padded(self, key: bytes, dtype: DType, shape: TensorShape, default: np.ndarray) -> np.ndarray:
+    def padded(self, key: bytes, dtype: DType, shape: TensorShape, default: Array) -> Array:
         """A feature of any number of rows, filled up to the longest with the default value."""
         values, counts = self.flat(key, dtype)
         inner = tuple(shape.as_list()[1:])
@@ -223,12 +231,13 @@ class Batch:
         return out.reshape(self.size, longest // stride, *inner)
 
 
-def within(counts: np.ndarray) -> np.ndarray:
+def within(counts: Array) -> Array:
     """0, 1, 2, ... for each count, one after the other."""
     if counts.max(initial=0) <= 1:
         return np.zeros(int(counts.sum()), np.int64)
     starts = np.cumsum(counts) - counts
-    return np.arange(int(counts.sum())) - np.repeat(starts, counts)
+    places: Array = np.arange(int(counts.sum())) - np.repeat(starts, counts)
+    return places
 
 
 def brackets(shape: TensorShape) -> str:
@@ -236,22 +245,25 @@ def brackets(shape: TensorShape) -> str:
     return "[" + ",".join("?" if d is None else str(d) for d in shape.as_list()) + "]"
 
 
-def flat_strings(value: Any) -> list[bytes]:
+def flat_strings(value: Strings | Array) -> list[bytes]:
     """The elements of a string tensor."""
-    return np.asarray(value, object).ravel().tolist()
+    texts: list[bytes] = np.asarray(value, object).ravel().tolist()
+    return texts
 
 
-def records_of(value: Any) -> Strings | list[bytes]:
+def records_of(value: Strings | Array) -> Strings | list[bytes]:
     """The records of a vector."""
     return together(value) or flat_strings(value)
 
 
-def key_list(tensors: list) -> list[bytes]:
-    """The keys that scalar string tensors hold."""
+def key_list(tensors: Sequence[Strings | Array]) -> list[bytes]:
+    """The keys in scalar string tensors."""
     return [k for t in tensors for k in flat_strings(t)]
 
 
-def _dense_or_padded(batch: Batch, key: bytes, dtype: DType, shape: TensorShape, default: Any) -> np.ndarray:
+def _dense_or_padded(
+    batch: ExampleBatch, key: bytes, dtype: DType, shape: TensorShape, default: Array
+) -> Array:
     grows = shape.rank and shape.as_list()[0] is None
     return (batch.padded if grows else batch.dense)(key, dtype, shape, np.asarray(default))
 
@@ -280,22 +292,22 @@ def _parsed_shapes(op: Operation) -> list[TensorShape]:
     packed=True,
 )
 def _parse_example(
-    ctx: Any,
-    serialized: Any,
-    names: Any,
-    sparse_keys: list,
-    dense_keys: list,
-    defaults: list,
+    ctx: HostContext,
+    serialized: Strings | Array,
+    names: Strings | Array,
+    sparse_keys: list[Strings | Array],
+    dense_keys: list[Strings | Array],
+    defaults: list[Array],
     *,
     sparse_types: list[DType],
     Tdense: list[DType],
     dense_shapes: list[TensorShape],
-) -> tuple:
+) -> tuple[Array, ...]:
     named = flat_strings(names)
     if named and len(named) != np.size(serialized):
         text = f"Expected len(names) == len(serialized) if names non-empty, got {len(named)} and {np.size(serialized)}"
         raise InvalidArgumentError(None, None, text)
-    batch = Batch(records_of(serialized), named)
+    batch = ExampleBatch(records_of(serialized), named)
     dense = zip(key_list(dense_keys), Tdense, dense_shapes, defaults, strict=True)
     dense_values = [_dense_or_padded(batch, *each) for each in dense]
     sparse = [batch.sparse(k, t) for k, t in zip(key_list(sparse_keys), sparse_types, strict=True)]
@@ -320,17 +332,17 @@ def _single_shapes(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _parse_single_example(
-    ctx: Any,
-    serialized: Any,
-    defaults: list,
+    ctx: HostContext,
+    serialized: Array,
+    defaults: list[Array],
     *,
     sparse_keys: list[bytes],
     dense_keys: list[bytes],
     sparse_types: list[DType],
     Tdense: list[DType],
     dense_shapes: list[TensorShape],
-) -> tuple:
-    batch = Batch(flat_strings(serialized), None)
+) -> tuple[Array, ...]:
+    batch = ExampleBatch(flat_strings(serialized), None)
     dense = zip(dense_keys, Tdense, dense_shapes, defaults, strict=True)
     # An ellipsis keeps a scalar an array.
     dense_values = [_dense_or_padded(batch, *each)[0, ...] for each in dense]
@@ -339,18 +351,22 @@ def _parse_single_example(
     return (*indices, *(s[1] for s in sparse), *shapes, *dense_values)
 
 
-def parse_each(records: list[bytes], defaults: list, attrs: dict[str, Any]) -> list:
-    """What `ParseSingleExample` gives for each of many records: arrays of one row each, or lists where they differ."""
-    batch = Batch(records, None)
-    indices: list = []
-    values: list = []
-    lengths: list = []
+#: An output for many records: an array with a row for each, or a list of arrays where these differ in shape.
+Rows: TypeAlias = Array | list[Array]
+
+
+def parse_each(records: list[bytes], defaults: list[Array], attrs: dict[str, Any]) -> list[Rows]:
+    """The outputs of `ParseSingleExample` for each of many records."""
+    batch = ExampleBatch(records, None)
+    indices: list[Rows] = []
+    values: list[Rows] = []
+    lengths: list[Rows] = []
     for key, dtype in zip(attrs["sparse_keys"], attrs["sparse_types"], strict=True):
         flat, counts = batch.flat(key, dtype)
         indices.append(_pieces(within(counts)[:, None], counts))
         values.append(_pieces(flat, counts))
         lengths.append(counts.astype(np.int64)[:, None])
-    dense: list = []
+    dense: list[Rows] = []
     for key, dtype, shape, default in zip(
         attrs["dense_keys"], attrs["Tdense"], attrs["dense_shapes"], defaults, strict=True
     ):
@@ -358,12 +374,12 @@ def parse_each(records: list[bytes], defaults: list, attrs: dict[str, Any]) -> l
             dense.append(batch.dense(key, dtype, shape, np.asarray(default)))
         else:
             inner = shape.as_list()[1:]
-            found = _pieces(*batch.flat(key, dtype))
-            dense.append([piece.reshape(-1, *inner) for piece in found] if inner else found)
+            pieces = _pieces(*batch.flat(key, dtype))
+            dense.append([piece.reshape(-1, *inner) for piece in pieces] if inner else pieces)
     return [*indices, *values, *lengths, *dense]
 
 
-def _pieces(flat: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+def _pieces(flat: Array, counts: Array) -> list[Array]:
     """So many rows after so many."""
     ends = np.cumsum(counts)
     return [flat[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]

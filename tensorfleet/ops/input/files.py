@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 
@@ -12,36 +11,39 @@ from tensorfleet.base import files as gfile
 from tensorfleet.base.files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
 from tensorfleet.ops.common import SCALAR, vector_of
 
 
-def one_string(value: Any, what: str) -> bytes:
+def one_string(value: Array, what: str) -> bytes:
     """The only element of a string tensor."""
     flat = np.asarray(value, object).ravel()
     if np.ndim(value) or flat.size != 1:
         raise errors.invalid(f"Input {what} tensor must be scalar, but had shape: {list(np.shape(value))}")
-    return flat[0]
+    text: bytes = flat[0]
+    return text
 
 
 @op("ReadFile", "filename: string[0] -> contents: string", shape=lambda op: SCALAR, host=True)
-def _read_file(ctx: Any, filename: Any) -> Any:
+def _read_file(ctx: HostContext, filename: Array) -> Array:
     out = np.empty((), object)
     out[()] = whole_file(one_string(filename, "filename"))
     return out
 
 
 @export("io.read_file", "read_file")
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """The whole contents of a file, as a string."""
     return apply("ReadFile", filename, name=name)
 
 
 @op("WriteFile", "filename: string[0], contents: string[0] ->", host=True, stateful=True)
-def _write_file(ctx: Any, filename: Any, contents: Any) -> None:
+def _write_file(ctx: HostContext, filename: Array, contents: Array) -> None:
     path = gfile.local_path(one_string(filename, "filename"))
     data = one_string(contents, "contents")
     with gfile._errors_about(path):
@@ -51,7 +53,7 @@ def _write_file(ctx: Any, filename: Any, contents: Any) -> None:
 
 
 @export("io.write_file", "write_file")
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
     """Writes a string to a file, making its directories if need be."""
     return apply_op("WriteFile", filename, contents, name=name)
 
@@ -63,20 +65,20 @@ def _matching_shape(op: Operation) -> TensorShape:
 
 
 @op("MatchingFiles", "pattern: string -> filenames: string", shape=_matching_shape, host=True, stateful=True)
-def _matching_files(ctx: Any, pattern: Any) -> Any:
+def _matching_files(ctx: HostContext, pattern: Array) -> Array:
     return objects(matches(pattern))
 
 
-def matches(patterns: Any) -> list[bytes]:
+def matches(patterns: Array) -> list[bytes]:
     """The names of the files that match one of some patterns, sorted."""
-    found: set[bytes] = set()
+    names: set[bytes] = set()
     for pattern in np.asarray(patterns, object).ravel():
-        found.update(os.fsencode(name) for name in gfile.glob(pattern))
-    return sorted(found)
+        names.update(os.fsencode(name) for name in gfile.glob(pattern))
+    return sorted(names)
 
 
 @export("io.matching_files", "matching_files")
-def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that match a pattern, or one of several, sorted."""
     return apply("MatchingFiles", pattern, name=name)
 

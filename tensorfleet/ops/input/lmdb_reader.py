@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.ops.input.readers import _MAKES, _PLACE, Reader, ReaderBase, _reader
+from tensorfleet.ops.input.readers import _MAKES, _PLACE, ReaderBase, ReaderState, _reader
 
 
-class _Records:
+class _DatabaseRecords:
     """A database as a work unit: its records in the order of their keys."""
 
     def __init__(self, path: bytes) -> None:
@@ -36,16 +36,16 @@ class _Records:
         with self._base, self._base.begin() as transaction:
             yield from transaction.cursor()
 
-    def take(self, most: int) -> list[tuple[bytes, bytes]]:
-        """The next records."""
-        found = list(itertools.islice(self._records, most))
-        self.over = len(found) < most
-        return found
+    def take(self, count: int) -> list[tuple[bytes, bytes]]:
+        """The next records, at most `count`."""
+        records = list(itertools.islice(self._records, count))
+        self.over = len(records) < count
+        return records
 
 
 @op("LMDBReader", "-> reader_handle: Ref(string)", _PLACE, **_MAKES)
-def _lmdb_reader(ctx: Any, *, container: bytes, shared_name: bytes) -> Reader:
-    return _reader(ctx, container, shared_name, _Records)
+def _lmdb_reader(ctx: HostContext, *, container: bytes, shared_name: bytes) -> ReaderState:
+    return _reader(ctx, container, shared_name, _DatabaseRecords)
 
 
 not_differentiable("LMDBReader")
@@ -55,5 +55,5 @@ not_differentiable("LMDBReader")
 class LMDBReader(ReaderBase):
     """Gives the keys and the values of LMDB databases."""
 
-    def __init__(self, name: str | None = None, options: Any = None) -> None:
+    def __init__(self, name: str | None = None, options: object = None) -> None:
         super().__init__(apply("LMDBReader", name=name))

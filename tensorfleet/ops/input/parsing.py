@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply_any, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -23,48 +24,51 @@ from tensorfleet.ops.sparse.order import sparse_merge
 class FixedLenFeature(NamedTuple):
     """A feature with the same number of values in every record."""
 
-    shape: Any
-    dtype: Any
-    default_value: Any = None
+    shape: ShapeLike
+    dtype: DTypeLike
+    default_value: TensorLike = None
 
 
 @export("VarLenFeature", "io.VarLenFeature")
 class VarLenFeature(NamedTuple):
     """A feature with any number of values: becomes a `SparseTensor`."""
 
-    dtype: Any
+    dtype: DTypeLike
 
 
 @export("FixedLenSequenceFeature", "io.FixedLenSequenceFeature")
 class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of rows of one shape, filled up to the longest of the batch."""
 
-    shape: Any
-    dtype: Any
-    allow_missing: Any = False
-    default_value: Any = None
+    shape: ShapeLike
+    dtype: DTypeLike
+    allow_missing: bool = False
+    default_value: TensorLike = None
 
 
 @export("SparseFeature", "io.SparseFeature")
 class SparseFeature(NamedTuple):
     """A sparse tensor kept in several features: one with its values, others with their coordinates."""
 
-    index_key: Any
-    value_key: Any
-    dtype: Any
-    size: Any
-    already_sorted: Any = False
+    index_key: str | list[str]
+    value_key: str
+    dtype: DTypeLike
+    size: int | list[int]
+    already_sorted: bool = False
 
 
-Features = Mapping[str, Any]
+#: The features to parse, by key.
+Features: TypeAlias = Mapping[str, Any]
+#: The parsed features, by key: a Tensor or a SparseTensor each.
+Parsed: TypeAlias = dict[str, Any]
 
 
 class _Wanted:
-    """A dictionary of features, sorted into what the operations take."""
+    """A dictionary of features, sorted into the arguments of the operations."""
 
-    def __init__(self, features: Features | None, kinds: tuple) -> None:
+    def __init__(self, features: Features | None, kinds: tuple[type[Any], ...]) -> None:
         self.sparse: dict[str, DType] = {}
-        self.dense: dict[str, tuple[DType, TensorShape, Any]] = {}
+        self.dense: dict[str, tuple[DType, TensorShape, TensorLike]] = {}
         self.merged: dict[str, SparseFeature] = {}
         for key in sorted(features or {}):
             feature = (features or {})[key]
@@ -124,20 +128,20 @@ class _Wanted:
 
     def defaults(self) -> list[Tensor]:
         """The default value of each dense feature as a tensor; an empty one where it is required."""
-        found = []
+        tensors = []
         for key, (dtype, shape, default) in self.dense.items():
             name = re.sub("[^A-Za-z0-9_.\\-/]", "_", key)
             grows = bool(shape.rank) and shape.as_list()[0] is None
             if default is None:
-                found.append(constant([], dtype))
+                tensors.append(constant([], dtype))
             elif grows:
-                # What fills short rows up: one value for all of them.
+                # One value pads all short rows.
                 inner = TensorShape([1]).concatenate(TensorShape(shape.as_list()[1:]))
                 value = to_tensor(default, dtype, name=f"padding_{name}")
-                found.append(value if value.shape.num_elements() == 1 else reshape(value, inner))
+                tensors.append(value if value.shape.num_elements() == 1 else reshape(value, inner))
             else:
-                found.append(reshape(to_tensor(default, dtype, name=f"key_{name}"), shape))
-        return found
+                tensors.append(reshape(to_tensor(default, dtype, name=f"key_{name}"), shape))
+        return tensors
 
     @property
     def types(self) -> list[DType]:
@@ -149,28 +153,30 @@ class _Wanted:
         """The shapes of the dense features."""
         return [shape for _, shape, _ in self.dense.values()]
 
-    def arrange(self, indices: list, values: list, shapes: list, dense: list) -> dict[str, Any]:
-        """The tensors an operation gave, by key."""
+    def arrange(
+        self, indices: list[Tensor], values: list[Tensor], shapes: list[Tensor], dense: list[Tensor]
+    ) -> Parsed:
+        """The outputs of an operation, by key."""
         parts = zip(indices, values, shapes, strict=True)
-        found: dict[str, Any] = dict(zip(self.sparse, (SparseTensor(*p) for p in parts), strict=True))
-        found.update(zip(self.dense, dense, strict=True))
-        return found
+        parsed: Parsed = dict(zip(self.sparse, (SparseTensor(*p) for p in parts), strict=True))
+        parsed.update(zip(self.dense, dense, strict=True))
+        return parsed
 
-    def merge(self, found: dict[str, Any], asked: Features) -> dict[str, Any]:
+    def merge(self, parsed: dict[str, Any], asked: Features) -> Parsed:
         """Puts sparse features together from their parts and drops the parts nobody asked for."""
         if not self.merged:
-            return found
+            return parsed
         for key in sorted(self.merged):
             feature = self.merged[key]
-            several = isinstance(feature.index_key, (list, tuple))
-            indices = [found[k] for k in feature.index_key] if several else found[feature.index_key]
-            found[key] = sparse_merge(
+            keys = feature.index_key
+            indices = [parsed[k] for k in keys] if isinstance(keys, (list, tuple)) else parsed[keys]
+            parsed[key] = sparse_merge(
                 indices,
-                found[feature.value_key],
+                parsed[feature.value_key],
                 vocab_size=feature.size,
                 already_sorted=feature.already_sorted,
             )
-        return {k: v for k, v in found.items() if k in asked}
+        return {k: v for k, v in parsed.items() if k in asked}
 
 
 _ALL = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
@@ -178,11 +184,11 @@ _ALL = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
 
 @export("parse_example", "io.parse_example")
 def parse_example(
-    serialized: Any, features: Features, name: str | None = None, example_names: Any = None
-) -> dict[str, Any]:
+    serialized: TensorLike, features: Features, name: str | None = None, example_names: TensorLike = None
+) -> Parsed:
     """Takes a batch of serialized `tf.train.Example` messages apart.
 
-    `features` says what each record holds, by key; the result has a tensor, or a SparseTensor, for each.
+    `features` describes the features of a record, by key; the result has a tensor, or a SparseTensor, for each.
     """
     if not features:
         raise ValueError(f"Missing: features was {features}. Argument `features` cannot be None or falsy.")
@@ -197,7 +203,7 @@ def _checked(features: Features) -> _Wanted:
     return _Wanted(features, _ALL)
 
 
-def _parse_batch(serialized: Any, wanted: _Wanted, names: Any, name: str | None) -> dict[str, Any]:
+def _parse_batch(serialized: TensorLike, wanted: _Wanted, names: TensorLike, name: str | None) -> Parsed:
     with name_scope(name, "ParseExample", [serialized, names]):
         defaults = wanted.defaults()
         outputs = apply_any(
@@ -217,8 +223,8 @@ def _parse_batch(serialized: Any, wanted: _Wanted, names: Any, name: str | None)
 
 @export("parse_single_example", "io.parse_single_example")
 def parse_single_example(
-    serialized: Any, features: Features, name: str | None = None, example_names: Any = None
-) -> dict[str, Any]:
+    serialized: TensorLike, features: Features, name: str | None = None, example_names: TensorLike = None
+) -> Parsed:
     """Takes one serialized `tf.train.Example` apart; see `parse_example`."""
     if not features:
         raise ValueError("Missing features. Invalid argument: features cannot be empty.")
@@ -242,22 +248,22 @@ def parse_single_example(
     return wanted.merge(wanted.arrange(*outputs), features)
 
 
-def _scalar(serialized: Any) -> Tensor:
+def _scalar(serialized: TensorLike) -> Tensor:
     made = to_tensor(serialized, name="serialized")
     if made.shape.rank not in (None, 0):
         raise ValueError("Input serialized must be a scalar")
     return made
 
 
-def _parse_named(serialized: Any, wanted: _Wanted, names: Any, name: str | None) -> dict[str, Any]:
-    """One record whose errors tell its name: a batch of one."""
+def _parse_named(serialized: TensorLike, wanted: _Wanted, names: TensorLike, name: str | None) -> Parsed:
+    """One record whose errors have its name: a batch of one."""
     with name_scope(name, "ParseSingleExample", [serialized, names]):
         batch = expand_dims(_scalar(serialized), 0)
-        found = _parse_batch(batch, wanted, expand_dims(to_tensor(names, name="example_names"), 0), name)
-        return {key: _first_of(value) for key, value in found.items()}
+        parsed = _parse_batch(batch, wanted, expand_dims(to_tensor(names, name="example_names"), 0), name)
+        return {key: _first_of(value) for key, value in parsed.items()}
 
 
-def _first_of(value: Any) -> Any:
+def _first_of(value: Tensor | SparseTensor) -> Tensor | SparseTensor:
     if isinstance(value, SparseTensor):
         return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
     return squeeze(value, [0])
@@ -295,12 +301,12 @@ def _sequence_attrs(context: _Wanted, lists: _Wanted) -> dict[str, Any]:
 
 @export("parse_single_sequence_example", "io.parse_single_sequence_example")
 def parse_single_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Features | None = None,
     sequence_features: Features | None = None,
-    example_name: Any = None,
+    example_name: TensorLike = None,
     name: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Parsed, Parsed]:
     """Takes one serialized `tf.train.SequenceExample` apart: its context, and its lists of features."""
     context, lists, optional = _sequence_wanted(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized]):
@@ -323,12 +329,12 @@ def parse_single_sequence_example(
 
 @export("io.parse_sequence_example")
 def parse_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Features | None = None,
     sequence_features: Features | None = None,
-    example_names: Any = None,
+    example_names: TensorLike = None,
     name: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+) -> tuple[Parsed, Parsed, dict[str, Tensor]]:
     """Takes a batch of `tf.train.SequenceExample` messages apart: contexts, lists, and the lists' lengths."""
     context, lists, optional = _sequence_wanted(context_features, sequence_features)
     with name_scope(name, "ParseSequenceExample", [serialized]):

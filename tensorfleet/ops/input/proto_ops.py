@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, Dims, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import proto_fields
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 
 def _decoded_shapes(op: Operation) -> list[TensorShape]:
@@ -24,8 +31,11 @@ def _names(op: Operation) -> list[str]:
     return [name.decode() if isinstance(name, bytes) else name for name in op._attrs["field_names"]]
 
 
-def _message(op: Operation) -> Any:
-    return proto_fields.message_type(op._attrs["message_type"].decode(), op._attrs["descriptor_source"])
+def _message(op: Operation) -> Descriptor:
+    message: Descriptor = proto_fields.message_type(
+        op._attrs["message_type"].decode(), op._attrs["descriptor_source"]
+    )
+    return message
 
 
 @op(
@@ -36,7 +46,9 @@ def _message(op: Operation) -> Any:
     shape=_decoded_shapes,
     host=True,
 )
-def _decode_proto(ctx: Any, data: Any, *, output_types: Any, message_format: bytes) -> tuple:
+def _decode_proto(
+    ctx: HostContext, data: Array, *, output_types: list[DType], message_format: bytes
+) -> tuple[Array, ...]:
     message, names = _message(ctx.op), _names(ctx.op)
     if len(output_types) != len(names):
         raise errors.invalid("field_names and output_types attributes must have the same length")
@@ -56,7 +68,9 @@ def _decode_proto(ctx: Any, data: Any, *, output_types: Any, message_format: byt
     return (sizes.reshape(*data.shape, len(fields)), *values)
 
 
-def _parsed(message: Any, data: bytes, fields: dict, message_format: bytes) -> dict[int, list]:
+def _parsed(
+    message: Descriptor, data: bytes, fields: dict[int, FieldDescriptor], message_format: bytes
+) -> dict[int, list[Any]]:
     if message_format not in (b"binary", b"text"):
         raise errors.invalid(f"format string must be 'binary' or 'text': got {message_format.decode()!r}")
     try:
@@ -67,15 +81,12 @@ def _parsed(message: Any, data: bytes, fields: dict, message_format: bytes) -> d
             data = text_format.Parse(data.decode(), made).SerializeToString()
         return proto_fields.parsed(data, fields)
     except Exception as e:
-        told = (
-            "Unable to parse text protobuf"
-            if message_format == b"text"
-            else "CountFields: Failed to consume entire buffer"
-        )
-        raise errors.DataLossError(None, None, f"{told}: {e}") from e
+        is_text = message_format == b"text"
+        what = "Unable to parse text protobuf" if is_text else "CountFields: Failed to consume entire buffer"
+        raise errors.DataLossError(None, None, f"{what}: {e}") from e
 
 
-def _stacked(rows: list[list], field: Any, dtype: dtypes.DType, batch: tuple[int, ...]) -> np.ndarray:
+def _stacked(rows: list[list[Any]], field: FieldDescriptor, dtype: dtypes.DType, batch: Dims) -> Array:
     """The values of all messages, filled up to the longest, and to one at least."""
     longest = max((len(row) for row in rows), default=1) or 1
     made = np.full((len(rows), longest), proto_fields.default_of(field), dtype.np_dtype)
@@ -97,7 +108,7 @@ def _encoded_shape(op: Operation) -> TensorShape:
     shape=_encoded_shape,
     host=True,
 )
-def _encode_proto(ctx: Any, sizes: Any, values: Any) -> Any:
+def _encode_proto(ctx: HostContext, sizes: Array, values: list[Array]) -> Array:
     message, names = _message(ctx.op), _names(ctx.op)
     if sizes.shape[-1:] != (len(names),):
         raise errors.invalid(
@@ -120,7 +131,7 @@ def _encode_proto(ctx: Any, sizes: Any, values: Any) -> Any:
     return made.reshape(batch)
 
 
-def _field(field: Any, values: np.ndarray, count: int) -> bytes:
+def _field(field: FieldDescriptor, values: Array, count: int) -> bytes:
     if count > len(values):
         raise errors.invalid(f"Size {count} of field {field.name} is larger than its values: {len(values)}")
     if count > 1 and not proto_fields.is_repeated(field):
@@ -133,10 +144,10 @@ not_differentiable("DecodeProtoV2", "EncodeProto")
 
 @export("io.decode_proto")
 def decode_proto(
-    bytes: Any,
+    bytes: TensorLike,
     message_type: str,
-    field_names: Any,
-    output_types: Any,
+    field_names: Sequence[str],
+    output_types: Sequence[DTypeLike],
     descriptor_source: str | bytes = "local://",
     message_format: str = "binary",
     sanitize: bool = False,
@@ -163,14 +174,14 @@ def decode_proto(
 
 @export("io.encode_proto")
 def encode_proto(
-    sizes: Any,
-    values: Any,
-    field_names: Any,
+    sizes: TensorLike,
+    values: Iterable[TensorLike],
+    field_names: Iterable[str],
     message_type: str,
     descriptor_source: str | bytes = "local://",
     name: str | None = None,
 ) -> Tensor:
-    """Messages with so many values of each field as `sizes` says."""
+    """Serialized messages; `sizes` says how many values of each field a message has."""
     return apply(
         "EncodeProto",
         sizes,

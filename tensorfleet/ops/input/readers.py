@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,94 +14,75 @@ from tensorfleet.base.formats.records import RecordReader, TFRecordOptions
 from tensorfleet.base.formats.varint import read_varint, write_varint
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
+from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.example_wire import objects
 from tensorfleet.kernels.record_origin import Origin, note
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.input.files import one_string
+from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import complete, handle_shape, shared
-from tensorfleet.state.queues import TakeAttempt
+from tensorfleet.ops.state.queues import QueueBase
+from tensorfleet.state.queues import Queue, TakeAttempt
 
-# -- what a reader is at run time --------------------------------------------------------------------
-
-
-class Turns:
-    """Lets one step at a time use a reader; the others wait in line and can be cancelled."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._busy = False
-        self._line: deque[threading.Event] = deque()
-
-    def take(self, ctx: Any) -> None:
-        """Waits for its turn."""
-        with self._lock:
-            if not self._busy:
-                self._busy = True
-                return
-            event = threading.Event()
-            self._line.append(event)
-        try:
-            ctx.step.wait(event, "for another step to finish reading")
-        except BaseException:
-            with self._lock:
-                mine = event not in self._line  # the turn came in the same moment
-                if not mine:
-                    self._line.remove(event)
-            if mine:
-                self.give()
-            raise
-
-    def give(self) -> None:
-        """Lets the next one in."""
-        with self._lock:
-            if self._line:
-                self._line.popleft().set()
-            else:
-                self._busy = False
+# -- readers at run time --------------------------------------------------------------------
 
 
-class Reader:
+class WorkUnit(Protocol):
+    """The records of a file, or of anything else that a queue names."""
+
+    over: bool
+
+    def take(self, count: int) -> list[tuple[bytes, bytes]]:
+        """The next records with their keys, at most `count`. It sets `over` at the end."""
+
+
+#: Opens a work unit by name.
+Start: TypeAlias = Callable[[bytes], WorkUnit]
+
+
+class ReaderState:
     """Reads one work unit (a file) after the other, as a queue names them."""
 
-    def __init__(self, origin: Origin, name: str, start: Callable[[bytes], Any]) -> None:
+    def __init__(self, origin: Origin, name: str, start: Start) -> None:
         self.origin = origin
         self.kind = origin.kind
         self.name = name
         self._start = start
-        self.turns = Turns()
+        self.lock = StepLock()
         self.forget()
 
     def forget(self) -> None:
         """Back to the state of a new reader."""
         self.unit: bytes | None = None
-        self._records: Any = None
+        self._records: WorkUnit | None = None
         self.produced = self.completed = 0
 
     @property
     def _serializable(self) -> bool:
         return self.kind in ("IdentityReader", "WholeFileReader")
 
-    def read(self, ctx: Any, queue: Any, most: int) -> tuple[list[bytes], list[bytes]]:
-        """Up to `most` records of the current work unit, and their keys; the next unit when it has none left."""
+    def read(self, ctx: HostContext, queue: Queue, count: int) -> tuple[list[bytes], list[bytes]]:
+        """Up to `count` records of the current work unit, and their keys; of the next unit if it has none left."""
         keys: list[bytes] = []
         values: list[bytes] = []
         while not values:
-            if self._records is None:
-                self._begin(ctx, queue)
-            found = self._records.take(most)
-            keys += [k for k, _ in found]
-            values += [v for _, v in found]
-            if not found or self._records.over:
+            unit = self._records or self._begin(ctx, queue)
+            records = unit.take(count)
+            keys += [k for k, _ in records]
+            values += [v for _, v in records]
+            if not records or unit.over:
                 self._records = None
                 self.completed += 1
         self.produced += len(values)
         note(self.origin, keys, values)
         return keys, values
 
-    def _begin(self, ctx: Any, queue: Any) -> None:
+    def _begin(self, ctx: HostContext, queue: Queue) -> WorkUnit:
         attempt = TakeAttempt(1)
         if list(queue.types) != [dtypes.string]:
             raise errors.invalid(f"A reader takes names of type string from its queue, not {queue.types}.")
@@ -116,11 +95,12 @@ class Reader:
         except BaseException:
             self.unit = None
             raise
+        return self._records
 
     # The state as TensorFlow's ReaderBaseState message has it.
 
     def saved(self) -> bytes:
-        """What `restore` needs."""
+        """The state, for `restore`."""
         if not self._serializable:
             raise errors.UnimplementedError(None, None, "Reader SerializeState")
         fields = [(1, self.completed), (2, self.completed), (3, self.produced)]
@@ -168,14 +148,14 @@ class _Once:
         self._record = (key, value)
         self.over = False
 
-    def take(self, most: int) -> list[tuple[bytes, bytes]]:
+    def take(self, count: int) -> list[tuple[bytes, bytes]]:
         """The record."""
         self.over = True
         return [self._record]
 
 
 class _Many:
-    """A work unit that is a file of records; `place` tells where the last one read was."""
+    """A work unit that is a file of records; `place` gives the position of the last record."""
 
     def __init__(self, name: bytes, source: Any, place: Callable[[Any], int]) -> None:
         self._name = name
@@ -183,21 +163,21 @@ class _Many:
         self._place = place
         self.over = False
 
-    def take(self, most: int) -> list[tuple[bytes, bytes]]:
+    def take(self, count: int) -> list[tuple[bytes, bytes]]:
         """The next records, one at a time so that each has its own key."""
-        found: list[tuple[bytes, bytes]] = []
-        while len(found) < most:
+        records: list[tuple[bytes, bytes]] = []
+        while len(records) < count:
             try:
                 record = self._source.read_many(1)
             except errors.OpError:
-                if not found:
+                if not records:
                     raise
-                break
+                break  # the records before the error come first
             if not record:
                 self.over = True
                 break
-            found.append((b"%s:%d" % (self._name, self._place(self._source)), record[0]))
-        return found
+            records.append((b"%s:%d" % (self._name, self._place(self._source)), record[0]))
+        return records
 
 
 # -- making ------------------------------------------------------------------------------------------
@@ -206,38 +186,42 @@ _PLACE = "container: string = ''; shared_name: string = ''"
 _MAKES: dict[str, Any] = {"shape": handle_shape, "host": True, "stateful": True}
 
 
-def _reader(ctx: Any, container: bytes, shared_name: bytes, start: Callable[[bytes], Any]) -> Reader:
-    make = lambda name: Reader(Origin.of(ctx.op), ctx.op.name, start)  # noqa: E731
+def _reader(ctx: HostContext, container: bytes, shared_name: bytes, start: Start) -> ReaderState:
+    make = lambda name: ReaderState(Origin.of(ctx.op), ctx.op.name, start)  # noqa: E731
     return shared(ctx, "reader", container, shared_name, make)
 
 
-def _text_line(ctx: Any, *, skip_header_lines: int, container: bytes, shared_name: bytes) -> Reader:
+def _text_line(
+    ctx: HostContext, *, skip_header_lines: int, container: bytes, shared_name: bytes
+) -> ReaderState:
     if skip_header_lines < 0:
         raise errors.invalid(f"skip_header_lines must be >= 0 not {skip_header_lines}")
 
-    def start(name: bytes) -> Any:
+    def start(name: bytes) -> WorkUnit:
         return _Many(name, Lines(name, skip=skip_header_lines), lambda s: s.number)
 
     return _reader(ctx, container, shared_name, start)
 
 
-def _whole_file(ctx: Any, *, container: bytes, shared_name: bytes) -> Reader:
+def _whole_file(ctx: HostContext, *, container: bytes, shared_name: bytes) -> ReaderState:
     return _reader(ctx, container, shared_name, lambda name: _Once(name, whole_file(name)))
 
 
-def _identity(ctx: Any, *, container: bytes, shared_name: bytes) -> Reader:
+def _identity(ctx: HostContext, *, container: bytes, shared_name: bytes) -> ReaderState:
     return _reader(ctx, container, shared_name, lambda name: _Once(name, name))
 
 
-def _tf_record(ctx: Any, *, container: bytes, shared_name: bytes, compression_type: bytes) -> Reader:
-    def start(name: bytes) -> Any:
+def _tf_record(
+    ctx: HostContext, *, container: bytes, shared_name: bytes, compression_type: bytes
+) -> ReaderState:
+    def start(name: bytes) -> WorkUnit:
         return _Many(name, RecordReader(name, compression_type.decode()), lambda s: s.start)
 
     return _reader(ctx, container, shared_name, start)
 
 
 def _fixed_length(
-    ctx: Any,
+    ctx: HostContext,
     *,
     header_bytes: int,
     record_bytes: int,
@@ -246,7 +230,7 @@ def _fixed_length(
     container: bytes,
     shared_name: bytes,
     encoding: bytes = b"",
-) -> Reader:
+) -> ReaderState:
     for what, value, least in (
         ("header_bytes", header_bytes, 0),
         ("record_bytes", record_bytes, 1),
@@ -258,7 +242,7 @@ def _fixed_length(
             raise errors.invalid(f"{what} {rule} but got {value}")
     kind = encoding.decode() if encoding in (b"ZLIB", b"GZIP") else ""
 
-    def start(name: bytes) -> Any:
+    def start(name: bytes) -> WorkUnit:
         source = Pieces(name, record_bytes, header_bytes, footer_bytes, hop_bytes, kind, exact=False)
         return _Many(name, source, lambda s: s.number)
 
@@ -282,62 +266,64 @@ for _kind, _attrs, _later, _kernel in (
 # -- using -------------------------------------------------------------------------------------------
 
 
-def _text(value: bytes) -> np.ndarray:
+def _text(value: bytes) -> Array:
     out = np.empty((), object)
     out[()] = value
     return out
 
 
-def _read(ctx: Any, reader: Reader, queue: Any) -> tuple:
-    reader.turns.take(ctx)
+def _read(ctx: HostContext, reader: ReaderState, queue: Queue) -> tuple[Array, Array]:
+    reader.lock.acquire(ctx)
     try:
         (key,), (value,) = reader.read(ctx, queue, 1)
     finally:
-        reader.turns.give()
+        reader.lock.release()
     return _text(key), _text(value)
 
 
-def _read_up_to(ctx: Any, reader: Reader, queue: Any, num_records: Any) -> tuple:
-    most = int(num_records)
-    if most < 1:
+def _read_up_to(
+    ctx: HostContext, reader: ReaderState, queue: Queue, num_records: Array
+) -> tuple[Array, Array]:
+    count = int(num_records)
+    if count < 1:
         return objects([]), objects([])
-    reader.turns.take(ctx)
+    reader.lock.acquire(ctx)
     try:
-        keys, values = reader.read(ctx, queue, most)
+        keys, values = reader.read(ctx, queue, count)
     finally:
-        reader.turns.give()
+        reader.lock.release()
     return objects(keys), objects(values)
 
 
-def _produced(ctx: Any, reader: Reader) -> Any:
+def _produced(ctx: HostContext, reader: ReaderState) -> Any:
     return np.int64(reader.produced)
 
 
-def _completed(ctx: Any, reader: Reader) -> Any:
+def _completed(ctx: HostContext, reader: ReaderState) -> Any:
     return np.int64(reader.completed)
 
 
-def _serialize(ctx: Any, reader: Reader) -> Any:
+def _serialize(ctx: HostContext, reader: ReaderState) -> Any:
     return _text(reader.saved())
 
 
-def _restore(ctx: Any, reader: Reader, state: Any) -> None:
-    reader.turns.take(ctx)
+def _restore(ctx: HostContext, reader: ReaderState, state: Array) -> None:
+    reader.lock.acquire(ctx)
     try:
         reader.restore(one_string(state, "state"))
     finally:
-        reader.turns.give()
+        reader.lock.release()
 
 
-def _reset(ctx: Any, reader: Reader) -> None:
-    reader.turns.take(ctx)
+def _reset(ctx: HostContext, reader: ReaderState) -> None:
+    reader.lock.acquire(ctx)
     try:
         reader.forget()
     finally:
-        reader.turns.give()
+        reader.lock.release()
 
 
-def _check_state(op: Operation) -> list:
+def _check_state(op: Operation) -> list[TensorShape]:
     op._inputs[1].shape.with_rank(0)
     return []
 
@@ -372,7 +358,7 @@ for _v, _t in (("", "Ref(string)"), ("V2", "resource")):
 
 @export("ReaderBase")
 class ReaderBase:
-    """What all readers have in common. A record is a (key, value) pair of strings."""
+    """The base of all readers. A record is a (key, value) pair of strings."""
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
         self._reader_ref = reader_ref
@@ -381,39 +367,42 @@ class ReaderBase:
     reader_ref = readonly("_reader_ref", "The handle of the reader.")
     supports_serialize = readonly("_supports_serialize", "Whether the state can be saved.")
 
-    def _apply(self, what: str, *args: Any, name: str | None) -> Any:
+    def _apply(self, what: str, *args: TensorLike, name: str | None) -> Operation:
         version = "V2" if self._reader_ref.dtype == dtypes.resource else ""
-        return apply_any(f"Reader{what}{version}", self._reader_ref, *args, name=name)
+        return apply_op(f"Reader{what}{version}", self._reader_ref, *args, name=name)
 
-    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record; takes a file name from `queue` when the file before has no more."""
-        key, value = self._apply("Read", self._queue(queue), name=name)
+        key, value = self._apply("Read", self._queue(queue), name=name).outputs
         return key, value
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read_up_to(
+        self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Up to `num_records` records, fewer at the end of a file."""
         handle = self._queue(queue)
-        keys, values = self._apply("ReadUpTo", handle, num_records, name=name)
+        keys, values = self._apply("ReadUpTo", handle, num_records, name=name).outputs
         return keys, values
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """How many records were read so far."""
-        return self._apply("NumRecordsProduced", name=name)
+        return self._apply("NumRecordsProduced", name=name).outputs[0]
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """How many files were read to their end."""
-        return self._apply("NumWorkUnitsCompleted", name=name)
+        return self._apply("NumWorkUnitsCompleted", name=name).outputs[0]
 
     def serialize_state(self, name: str | None = None) -> Tensor:
         """The state of the reader as a string, where supported."""
-        return self._apply("SerializeState", name=name)
+        return self._apply("SerializeState", name=name).outputs[0]
 
-    def _queue(self, queue: Any) -> Any:
-        found = getattr(queue, "queue_ref", queue)
-        older = self._reader_ref.dtype.base_dtype == dtypes.string and found.dtype == dtypes.resource
-        return apply("FakeQueue", found) if older else found
+    def _queue(self, queue: QueueBase | Tensor) -> Tensor:
+        handle: Any = getattr(queue, "queue_ref", queue)
+        older = self._reader_ref.dtype.base_dtype == dtypes.string and handle.dtype == dtypes.resource
+        reference: Tensor = apply("FakeQueue", handle) if older else handle
+        return reference
 
-    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         """Goes on from a state that `serialize_state` gave."""
         return self._apply("RestoreState", state, name=name)
 
@@ -422,7 +411,7 @@ class ReaderBase:
         return self._apply("Reset", name=name)
 
 
-# A queue as readers of before resources know it.
+# A queue for readers by reference, which are older than resources.
 op(
     "FakeQueue",
     "resource: resource -> handle: Ref(string)",
@@ -478,7 +467,7 @@ class FixedLengthRecordReader(ReaderBase):
 class TFRecordReader(ReaderBase):
     """Gives the records of TFRecord files; `options` is a `tf.python_io.TFRecordOptions`."""
 
-    def __init__(self, name: str | None = None, options: Any = None) -> None:
+    def __init__(self, name: str | None = None, options: TFRecordOptions | None = None) -> None:
         kind = TFRecordOptions.get_compression_type_string(options)
         super().__init__(apply("TFRecordReaderV2", compression_type=kind, name=name))
 

@@ -14,15 +14,17 @@ from tensorfleet.base.files import glob
 from tensorfleet.base.formats.records import TFRecordOptions, tf_record_iterator
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.concat import split
 from tensorfleet.ops.array.shape import reshape
 
 
-class _Records:
+class _ShuffledRecords:
     """An endless stream of records; each pass gives every record once."""
 
     def __init__(self, attrs: dict[str, Any]) -> None:
@@ -46,11 +48,11 @@ class _Records:
             self._random.shuffle(files)
             start = int(shift * len(files)) % len(files)
             shift += self._attrs["file_shuffle_shift_ratio"]
-            seen = 0
+            count = 0
             for record in self._shuffled(files[start:] + files[:start]):
-                seen += 1
+                count += 1
                 yield record
-            if not seen:
+            if not count:
                 raise errors.OutOfRangeError(None, None, f"The files at {pattern} hold no records.")
 
     def _shuffled(self, files: list[str]) -> Iterator[bytes]:
@@ -80,8 +82,8 @@ class _Records:
     host=True,
     stateful=True,
 )
-def _record_input(ctx: Any, *, op: Operation) -> Any:
-    records = ctx.private.get("", "record input", op.name, lambda: _Records(op._attrs))
+def _record_input(ctx: HostContext, *, op: Operation) -> Array:
+    records = ctx.private.get("", "record input", op.name, lambda: _ShuffledRecords(op._attrs))
     return np.array([*records.take(op._attrs["batch_size"]), None], object)[:-1]
 
 
@@ -117,13 +119,13 @@ class RecordInput:
             "compression_type": TFRecordOptions.get_compression_type_string(compression_type),
         }
 
-    def get_yield_op(self) -> Any:
+    def get_yield_op(self) -> Tensor | list[list[Tensor]]:
         """A vector of records; with `batches`, a list of lists of scalars."""
         records = apply("RecordInput", name=self._name, **self._attrs)
         if self._batches is None:
             return records
         with name_scope(self._name):
-            found: list[list] = [[] for _ in range(self._batches)]
+            batches: list[list[Tensor]] = [[] for _ in range(self._batches)]
             for i, record in enumerate(split(records, self._batch_size, 0)):
-                found[i % self._batches].append(reshape(record, []))
-            return found
+                batches[i % self._batches].append(reshape(record, []))
+            return batches

@@ -9,6 +9,8 @@ import numpy as np
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.errors import InvalidArgumentError
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import example_wire as wire
@@ -23,6 +25,7 @@ from tensorfleet.ops.input.example_ops import (
     key_list,
     within,
 )
+from tensorfleet.ops.sparse.arrange import Parts
 
 _SEQUENCE_OUTPUTS = (
     "context_sparse_indices: Ncontext_sparse * int64, context_sparse_values: list(context_sparse_types), "
@@ -40,14 +43,14 @@ _SEQUENCE_ATTRS = (
 )
 
 
-#: what the messages call the kinds of a feature
+#: the names of the kinds of a feature in messages
 _FIELDS = ("", "bytes_list", "float_list", "int64_list")
 
 
-class _Sequences:
+class _SequenceBatch:
     """Serialized SequenceExamples; `single` ones lose the dimension of the batch."""
 
-    def __init__(self, serialized: Any, names: Any, single: bool) -> None:
+    def __init__(self, serialized: Array, names: Array, single: bool) -> None:
         self.records = flat_strings(serialized)
         self.names = flat_strings(names)
         self.single = single
@@ -68,7 +71,7 @@ class _Sequences:
 
     def _values(
         self, i: int, key: bytes, feature: wire.Feature, dtype: DType, at: int | None = None
-    ) -> np.ndarray:
+    ) -> Array:
         """The values of a context feature, or of the feature at a place of a list."""
         kind = KINDS[dtype.name]
         if feature[0] not in (kind, wire.MISSING):
@@ -80,16 +83,18 @@ class _Sequences:
             return np.zeros(0, dtype.np_dtype)
         return wire.values([(self.records[i], feature)], kind)[0]
 
-    def context_sparse(self, key: bytes, dtype: DType) -> tuple:
+    def context_sparse(self, key: bytes, dtype: DType) -> Parts:
         """A context feature of any length."""
         rows = [self._values(i, key, c.get(key, NONE), dtype) for i, c in enumerate(self.context)]
         counts = np.array([len(r) for r in rows], np.int64)
         indices = np.stack([np.repeat(np.arange(len(rows)), counts), within(counts)], axis=1)
         shape = np.array([len(rows), counts.max() if len(rows) else 0], np.int64)
-        found = _joined(rows, dtype)
-        return (indices[:, 1:], found, shape[1:]) if self.single else (indices, found, shape)
+        return self._parts(indices, _joined(rows, dtype), shape)
 
-    def context_dense(self, key: bytes, dtype: DType, shape: TensorShape, default: Any) -> np.ndarray:
+    def _parts(self, indices: Array, values: Array, shape: Array) -> Parts:
+        return (indices[:, 1:], values, shape[1:]) if self.single else (indices, values, shape)
+
+    def context_dense(self, key: bytes, dtype: DType, shape: TensorShape, default: Array) -> Array:
         """A context feature of one shape."""
         out = []
         for i, context in enumerate(self.context):
@@ -105,32 +110,34 @@ class _Sequences:
                 text = (
                     f"Number of {dtype.name} values != expected.  Values size: {len(row)} but output shape: "
                 )
-                told = f"{self.about(i)}Context feature: {key.decode()}.  {text}{brackets(shape)}"
-                raise InvalidArgumentError(None, None, told)
+                place = f"{self.about(i)}Context feature: {key.decode()}.  "
+                raise InvalidArgumentError(None, None, f"{place}{text}{brackets(shape)}")
             out.append(row.reshape(shape.as_list()))
         if self.single:
             return out[0]
         return np.stack(out) if out else np.zeros((0, *shape.as_list()), dtype.np_dtype)
 
-    def list_sparse(self, key: bytes, dtype: DType) -> tuple:
+    def list_sparse(self, key: bytes, dtype: DType) -> Parts:
         """A feature list whose features have any length."""
-        coordinates: list[np.ndarray] = []
-        parts: list[np.ndarray] = []
-        most = longest = 0
+        coordinates: list[Array] = []
+        parts: list[Array] = []
+        most_rows = longest = 0
         for i, lists in enumerate(self.lists):
             features = lists.get(key, [])
             rows = [self._values(i, key, f, dtype, t) for t, f in enumerate(features)]
             counts = np.array([len(r) for r in rows], np.int64)
-            most, longest = max(most, len(rows)), max(longest, int(counts.max()) if len(rows) else 0)
+            most_rows = max(most_rows, len(rows))
+            longest = max(longest, int(counts.max()) if len(rows) else 0)
             row = np.repeat(np.arange(len(rows)), counts)
             coordinates.append(np.stack([np.full(len(row), i), row, within(counts)], axis=1))
             parts += rows
         indices = np.concatenate(coordinates) if coordinates else np.zeros((0, 3), np.int64)
-        shape = np.array([len(self.lists), most, longest], np.int64)
-        found = _joined(parts, dtype)
-        return (indices[:, 1:], found, shape[1:]) if self.single else (indices, found, shape)
+        shape = np.array([len(self.lists), most_rows, longest], np.int64)
+        return self._parts(indices, _joined(parts, dtype), shape)
 
-    def list_dense(self, key: bytes, dtype: DType, shape: TensorShape, may_miss: bool) -> tuple:
+    def list_dense(
+        self, key: bytes, dtype: DType, shape: TensorShape, may_miss: bool
+    ) -> tuple[Array, Array | None]:
         """A feature list whose features have one shape, filled up to the longest list."""
         made = []
         dims = shape.as_list()
@@ -158,7 +165,7 @@ class _Sequences:
         return out, np.array([len(m) for m in made], np.int64)
 
 
-def _joined(rows: list[Any], dtype: DType) -> np.ndarray:
+def _joined(rows: list[Array], dtype: DType) -> Array:
     """Rows of values, one after the other."""
     if dtype.name == "string":
         return wire.objects([v for row in rows for v in row])
@@ -167,19 +174,23 @@ def _joined(rows: list[Any], dtype: DType) -> np.ndarray:
 
 
 def _run_sequences(
-    found: _Sequences, keys: list[list[bytes]], optional: set[bytes], defaults: list, a: dict
-) -> tuple:
+    sequences: _SequenceBatch,
+    keys: list[list[bytes]],
+    optional: set[bytes],
+    defaults: list[Array],
+    a: dict[str, Any],
+) -> tuple[Array, ...]:
     context_sparse, context_dense, list_sparse, list_dense = keys
     sparse = [
-        found.context_sparse(k, t) for k, t in zip(context_sparse, a["context_sparse_types"], strict=True)
+        sequences.context_sparse(k, t) for k, t in zip(context_sparse, a["context_sparse_types"], strict=True)
     ]
     wanted = zip(context_dense, a["Tcontext_dense"], a["context_dense_shapes"], defaults, strict=True)
-    dense = [found.context_dense(*each) for each in wanted]
+    dense = [sequences.context_dense(*each) for each in wanted]
     lists = [
-        found.list_sparse(k, t) for k, t in zip(list_sparse, a["feature_list_sparse_types"], strict=True)
+        sequences.list_sparse(k, t) for k, t in zip(list_sparse, a["feature_list_sparse_types"], strict=True)
     ]
     shaped = zip(list_dense, a["feature_list_dense_types"], a["feature_list_dense_shapes"], strict=True)
-    rows = [found.list_dense(k, t, s, k in optional) for k, t, s in shaped]
+    rows = [sequences.list_dense(k, t, s, k in optional) for k, t, s in shaped]
     outputs = [part[i] for i in range(3) for part in sparse] + dense
     outputs += [part[i] for i in range(3) for part in lists] + [r[0] for r in rows]
     return (*outputs, *(r[1] for r in rows if r[1] is not None))
@@ -215,19 +226,19 @@ def _sequence_shapes(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _parse_single_sequence(
-    ctx: Any,
-    serialized: Any,
-    optional: Any,
-    cs: list,
-    cd: list,
-    ls: list,
-    ld: list,
-    defaults: list,
-    name: Any,
-) -> tuple:
-    found = _Sequences(serialized, name, single=True)
+    ctx: HostContext,
+    serialized: Array,
+    optional: Array,
+    cs: list[Array],
+    cd: list[Array],
+    ls: list[Array],
+    ld: list[Array],
+    defaults: list[Array],
+    name: Array,
+) -> tuple[Array, ...]:
+    sequences = _SequenceBatch(serialized, name, single=True)
     keys = [key_list(cs), key_list(cd), key_list(ls), key_list(ld)]
-    return _run_sequences(found, keys, set(flat_strings(optional)), defaults, ctx.op._attrs)
+    return _run_sequences(sequences, keys, set(flat_strings(optional)), defaults, ctx.op._attrs)
 
 
 @op(
@@ -240,14 +251,16 @@ def _parse_single_sequence(
     shape=_sequence_shapes,
     host=True,
 )
-def _parse_sequences(ctx: Any, serialized: Any, names: Any, defaults: list) -> tuple:
+def _parse_sequences(
+    ctx: HostContext, serialized: Array, names: Array, defaults: list[Array]
+) -> tuple[Array, ...]:
     a = ctx.op._attrs
-    found = _Sequences(serialized, names, single=False)
+    sequences = _SequenceBatch(serialized, names, single=False)
     keys = [
         a[f"{k}_keys"]
         for k in ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
     ]
-    return _run_sequences(found, keys, set(a["feature_list_dense_missing_assumed_empty"]), defaults, a)
+    return _run_sequences(sequences, keys, set(a["feature_list_dense_missing_assumed_empty"]), defaults, a)
 
 
 not_differentiable("ParseSingleSequenceExample", "ParseSequenceExample")

@@ -6,40 +6,46 @@ import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.formats import png
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.registry import get, not_differentiable, op
 from tensorfleet.ops.common import require, scalar
 from tensorfleet.ops.samples import case
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import HistogramProto, Summary, TensorProto
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 _TAG = np.array(b"a/b", object)
 
 
-def _new_summary() -> Any:
+def _new_summary() -> Summary:
     from tensorfleet.base.protos import Summary
 
     return Summary()
 
 
-def _serialized(summary: Any) -> np.ndarray:
+def _serialized(summary: Summary) -> Array:
     out = np.empty((), object)
     out[()] = summary.SerializeToString()
     return out
 
 
-def _text(value: Any) -> str:
+def _text(value: Array | bytes) -> str:
     """One string of a tensor, for a field of a message."""
-    item = np.asarray(value).item()
+    item: bytes | str = np.asarray(value).item()
     return item.decode(errors="replace") if isinstance(item, bytes) else item
 
 
-def _dims(array: Any) -> str:
+def _dims(array: Array) -> str:
     return "[" + ",".join(map(str, np.shape(array))) + "]"
 
 
@@ -58,7 +64,7 @@ def _dims(array: Any) -> str:
         case(np.zeros(0, object), np.zeros(0)),
     ],
 )
-def _scalar_summary(ctx: Any, tags: Any, values: Any) -> Any:
+def _scalar_summary(ctx: HostContext, tags: Array, values: Array) -> Array:
     tags = np.asarray(tags, object)
     if np.shape(tags) != np.shape(values):
         tag = f" (tag '{_text(tags)}')" if tags.size == 1 else ""
@@ -71,7 +77,7 @@ def _scalar_summary(ctx: Any, tags: Any, values: Any) -> Any:
 
 
 @functools.cache
-def _bucket_limits() -> np.ndarray:
+def _bucket_limits() -> Array:
     """Upper ends of TensorFlow's buckets: 1e-12 and each next a tenth larger, on both sides of zero."""
     ends = []
     end = 1.0e-12
@@ -82,31 +88,33 @@ def _bucket_limits() -> np.ndarray:
     return np.array([-e for e in reversed(ends)] + [0.0] + ends)
 
 
-_LEADING = 17  # bits of a number that say in which of two neighbouring buckets it is: they are a tenth apart
-_MANY = 10_000  # numbers for which it is worth to look at their bits
+# The leading bits of a double leave at most two buckets for it: neighbouring limits are a tenth apart.
+_LEADING_BITS = 17
+# From so many numbers on, a table by leading bits is faster than a binary search for each.
+_MIN_FOR_TABLE = 10_000
 
 
 @functools.cache
-def _cells() -> tuple[np.ndarray, np.ndarray]:
+def _cells() -> tuple[Array, Array]:
     """For each value of a number's leading bits: the first bucket that fits, and where the next begins."""
     limits = _bucket_limits()
-    rest = np.uint64(64 - _LEADING)
-    bits = np.arange(1 << _LEADING, dtype=np.uint64) << rest
+    rest = np.uint64(64 - _LEADING_BITS)
+    bits = np.arange(1 << _LEADING_BITS, dtype=np.uint64) << rest
     ends = [bits.view(np.float64), (bits | ((np.uint64(1) << rest) - np.uint64(1))).view(np.float64)]
     first = limits.searchsorted(np.fmin(*ends), side="right")
     return first.astype(np.int32), np.append(limits, np.inf)[first]
 
 
-def _buckets_of(values: np.ndarray) -> np.ndarray:
+def _buckets_of(values: Array) -> Array:
     """The bucket of each number: how many limits are at or below it."""
-    if values.size < _MANY:
+    if values.size < _MIN_FOR_TABLE:
         return _bucket_limits().searchsorted(values, side="right")
     first, next_limit = _cells()
-    cell = (values.view(np.uint64) >> np.uint64(64 - _LEADING)).view(np.int64)
+    cell = (values.view(np.uint64) >> np.uint64(64 - _LEADING_BITS)).view(np.int64)
     return first[cell] + (values >= next_limit[cell])
 
 
-def _fill_histogram(histo: Any, values: np.ndarray) -> None:
+def _fill_histogram(histo: HistogramProto, values: Array) -> None:
     limits = _bucket_limits()
     largest = limits[-1]
     histo.min = values.min(initial=largest)
@@ -135,7 +143,7 @@ def _fill_histogram(histo: Any, values: np.ndarray) -> None:
         case(_TAG, np.full(5, 7, np.int32)),
     ],
 )
-def _histogram_summary(ctx: Any, tag: Any, values: Any) -> Any:
+def _histogram_summary(ctx: HostContext, tag: Array, values: Array) -> Array:
     require(np.ndim(tag) == 0, "tags must be scalar")
     numbers = np.asarray(values).astype(np.float64).ravel()
     odd = ~np.isfinite(numbers)
@@ -150,13 +158,13 @@ def _histogram_summary(ctx: Any, tag: Any, values: Any) -> Any:
 # -- images ------------------------------------------------------------------------------------------
 
 
-def _tags(tag: Any, kind: str, count: int, limit: int) -> Iterator[str]:
+def _tags(tag: Array, kind: str, count: int, limit: int) -> Iterator[str]:
     """The tags of `count` values: numbered, unless only one is ever asked for."""
     base = f"{_text(tag)}/{kind}"
     return iter([base] if limit == 1 and count else [f"{base}/{i}" for i in range(count)])
 
 
-def _pixels(image: np.ndarray, bad_color: np.ndarray) -> np.ndarray:
+def _pixels(image: Array, bad_color: Array) -> Array:
     """One float image as bytes: [0, max] becomes 0 to 255, or zero 128 where there are negative values."""
     good = np.isfinite(image).all(-1)
     known = image[good]
@@ -170,7 +178,7 @@ def _pixels(image: np.ndarray, bad_color: np.ndarray) -> np.ndarray:
     return pixels
 
 
-def _check_bad_color(bad_color: np.ndarray, depth: int) -> None:
+def _check_bad_color(bad_color: Array, depth: int) -> None:
     kind = {"float32": "float", "float64": "double"}.get(bad_color.dtype.name, bad_color.dtype.name)
     require(bad_color.dtype == np.uint8, f"bad_color must be uint8, got {kind}")
     require(bad_color.ndim == 1, f"bad_color must be a vector, got shape {_dims(bad_color)}")
@@ -186,7 +194,9 @@ def _check_bad_color(bad_color: np.ndarray, depth: int) -> None:
     shape=scalar,
     host=True,
 )
-def _image_summary(ctx: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any) -> Any:
+def _image_summary(
+    ctx: HostContext, tag: Array, tensor: Array, *, max_images: int, bad_color: Array
+) -> Array:
     require(np.ndim(tag) == 0, "Tags must be a scalar")
     images, shape = np.asarray(tensor), np.shape(tensor)
     text = f"Tensor must be 4-D with last dim 1, 3, or 4, not {_dims(images)}"
@@ -205,7 +215,7 @@ def _image_summary(ctx: Any, tag: Any, tensor: Any, *, max_images: int, bad_colo
     return _serialized(summary)
 
 
-def _give_default(op_type: str, name: str, value: np.ndarray) -> None:
+def _give_default(op_type: str, name: str, value: Array) -> None:
     """Gives an attribute that holds a tensor its default, which a declaration has no way to write."""
     spec = get(op_type)
     value.flags.writeable = False
@@ -218,12 +228,12 @@ _give_default("ImageSummary", "bad_color", np.array([255, 0, 0, 255], np.uint8))
 # -- sounds ------------------------------------------------------------------------------------------
 
 
-def _wav(samples: np.ndarray, rate: int) -> bytes:
+def _wav(samples: Array, rate: int) -> bytes:
     """The WAV file of samples [frames, channels] between -1 and 1, as 16-bit numbers."""
     channels = samples.shape[1]
     wide = np.nan_to_num(samples.astype(np.float64), posinf=1, neginf=-1) * 32768
     rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
-    data = np.clip(rounded, -32768, 32767).astype("<i2").tobytes()
+    data: bytes = np.clip(rounded, -32768, 32767).astype("<i2").tobytes()
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16)
     body = b"WAVE" + form + struct.pack("<4sI", b"data", len(data)) + data
     return struct.pack("<4sI", b"RIFF", len(body)) + body
@@ -240,7 +250,9 @@ def _wav(samples: np.ndarray, rate: int) -> bytes:
         case(_TAG, np.array([[[0.1, 2.0], [-0.3, np.nan]]], np.float32), np.float32(2.5), max_outputs=1),
     ],
 )
-def _audio_summary(ctx: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int) -> Any:
+def _audio_summary(
+    ctx: HostContext, tag: Array, tensor: Array, sample_rate: Array, *, max_outputs: int
+) -> Array:
     require(np.ndim(tag) == 0, "Tag must be a scalar")
     require(np.size(sample_rate) == 1, "sample_rate must be rank-0 or contain a single value")
     require(np.ndim(tensor) in (2, 3), f"Tensor must be 3-D or 2-D, got: {_dims(tensor)}")
@@ -261,10 +273,10 @@ def _audio_summary(ctx: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_out
 # -- tensors -----------------------------------------------------------------------------------------
 
 
-def _set_tensor(target: Any, value: Any, dtype: dtypes.DType) -> None:
+def _set_tensor(target: TensorProto, value: Array, dtype: dtypes.DType) -> None:
     """A tensor as raw bytes, whatever its size."""
     array = np.asarray(value)
-    target.dtype = dtype.as_datatype_enum
+    target.dtype = dtype.as_datatype_enum  # type: ignore[assignment]  # the stubs know the members of the enum only
     target.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
     if dtype == dtypes.string:
         target.string_val.extend(array.ravel().tolist())
@@ -284,7 +296,7 @@ def _set_tensor(target: Any, value: Any, dtype: dtypes.DType) -> None:
         case(_TAG, np.array([b"x", b"yz"], object), np.array(b"", object)),
     ],
 )
-def _tensor_summary_v2(ctx: Any, tag: Any, tensor: Any, metadata: Any, *, T: Any) -> Any:
+def _tensor_summary_v2(ctx: HostContext, tag: Array, tensor: Array, metadata: Array, *, T: DType) -> Array:
     require(np.ndim(tag) == 0, "tag must be scalar")
     require(np.ndim(metadata) == 0, "serialized_summary_metadata must be scalar")
     from google.protobuf.message import DecodeError
@@ -309,7 +321,7 @@ def _tensor_summary_v2(ctx: Any, tag: Any, tensor: Any, metadata: Any, *, T: Any
     host=True,
     examples=[case(np.array([1.5, 2.0]))],
 )
-def _tensor_summary(ctx: Any, tensor: Any, *, T: Any) -> Any:
+def _tensor_summary(ctx: HostContext, tensor: Array, *, T: DType) -> Array:
     summary = _new_summary()
     _set_tensor(summary.value.add(node_name=ctx.op.name).tensor, tensor, T)
     return _serialized(summary)
@@ -318,7 +330,7 @@ def _tensor_summary(ctx: Any, tensor: Any, *, T: Any) -> Any:
 # -- several in one ----------------------------------------------------------------------------------
 
 
-def _sample_summary(tag: bytes) -> np.ndarray:
+def _sample_summary(tag: bytes) -> Array:
     """A summary of one scalar, written out: making it would load the messages at start-up."""
     value = b"\n" + bytes([len(tag)]) + tag + b"\x15" + struct.pack("<f", 1.5)
     return np.array(b"\n" + bytes([len(value)]) + value, object)
@@ -332,7 +344,7 @@ def _sample_summary(tag: bytes) -> np.ndarray:
     host=True,
     examples=[case([_sample_summary(b"a"), _sample_summary(b"b")]), case([np.array(b"", object)])],
 )
-def _merge_summary(ctx: Any, inputs: list) -> Any:
+def _merge_summary(ctx: HostContext, inputs: list[Array]) -> Array:
     from google.protobuf.message import DecodeError
 
     merged = _new_summary()
@@ -341,10 +353,10 @@ def _merge_summary(ctx: Any, inputs: list) -> Any:
             merged.MergeFromString(data)
         except DecodeError:
             require(False, "Could not parse one of the summary inputs")
-    seen: set[str] = set()
+    tags: set[str] = set()
     for value in merged.value:
-        require(not value.tag or value.tag not in seen, f"Duplicate tag {value.tag} found in summary inputs")
-        seen.add(value.tag)
+        require(not value.tag or value.tag not in tags, f"Duplicate tag {value.tag} found in summary inputs")
+        tags.add(value.tag)
     return _serialized(merged)
 
 

@@ -9,12 +9,14 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import SCALAR, same_as_input
 from tensorfleet.ops.nn.shapes import of_rank, of_rank_at_least, same_dimension
 from tensorfleet.ops.public_functions import op_function
+from tensorfleet.ops.quantized.quantize import Limit
 from tensorfleet.ops.samples import case
 
 _ATTRS = "num_bits: int = 8; narrow_range: bool = false"
@@ -29,17 +31,22 @@ def _check_bits(num_bits: int) -> None:
         raise errors.invalid(f"num_bits must be between 2 and 16, inclusive. Got: {num_bits}")
 
 
-def _nudged(xp: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any]:
+def _nudged(
+    xp: ArrayModule, low: Limit, high: Limit, num_bits: int, narrow_range: bool
+) -> tuple[Array, Array, Array | np.floating[Any]]:
     """The range moved a little, so that zero is one of its values; and the distance between two values."""
     _check_bits(num_bits)
     first, last = np.float32(1 if narrow_range else 0), np.float32((1 << num_bits) - 1)
     scale = (high - low) / (last - first)
+    # Where the division below would be by zero, any number serves: the range is empty and the result is zero.
     zero = first - low / xp.where(scale == 0, np.float32(1), scale)
     zero = xp.where(zero < first, first, xp.where(zero > last, last, xp.floor(zero + np.float32(0.5))))
     return (first - zero) * scale, (last - zero) * scale, scale
 
 
-def _quantized(xp: Any, x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Any:
+def _quantized(
+    xp: ArrayModule, x: Array, low: Limit, high: Limit, num_bits: int, narrow_range: bool
+) -> Array:
     bottom, top, scale = _nudged(xp, low, high, num_bits, narrow_range)
     empty = (low == 0) & (high == 0)
     inverse = np.float32(1) / xp.where(scale == 0, np.float32(1), scale)
@@ -48,8 +55,10 @@ def _quantized(xp: Any, x: Any, low: Any, high: Any, num_bits: int, narrow_range
     return xp.where(empty, np.float32(0), steps * scale + bottom)
 
 
-def _gradients(xp: Any, dy: Any, x: Any, low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple:
-    """What flows to the input inside the range, to its lower end below it, to its upper end above it."""
+def _gradients(
+    xp: ArrayModule, dy: Array, x: Array, low: Limit, high: Limit, num_bits: int, narrow_range: bool
+) -> tuple[Array, Array, Array]:
+    """The gradients of the input (inside the range), of the lower limit (below it) and of the upper one (above it)."""
     bottom, top, _ = _nudged(xp, low, high, num_bits, narrow_range)
     empty = (low == 0) & (high == 0)
     zero = np.float32(0)
@@ -76,13 +85,15 @@ def _check_range(low: float, high: float) -> None:
     shape=same_as_input,
     examples=[case(_X), case(_X, min=-1.0, max=2.0, num_bits=4, narrow_range=True)],
 )
-def _fake_quant_args(xp: Any, x: Any, *, min: float, max: float, num_bits: int, narrow_range: bool) -> Any:
+def _fake_quant_args(
+    xp: ArrayModule, x: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
+) -> Array:
     _check_range(min, max)
     return _quantized(xp, x, np.float32(min), np.float32(max), num_bits, narrow_range)
 
 
 @gradient("FakeQuantWithMinMaxArgs")
-def _fake_quant_args_gradient(op: Operation, dy: Any) -> Any:
+def _fake_quant_args_gradient(op: Operation, dy: Tensor) -> Tensor:
     attrs = {k: op.get_attr(k) for k in ("min", "max", "num_bits", "narrow_range")}
     return apply("FakeQuantWithMinMaxArgsGradient", dy, op.inputs[0], **attrs)
 
@@ -95,8 +106,8 @@ def _fake_quant_args_gradient(op: Operation, dy: Any) -> Any:
     examples=[case(_DY, _X, min=-1.0, max=2.0, grad=False)],
 )
 def _fake_quant_args_grad(
-    xp: Any, dy: Any, x: Any, *, min: float, max: float, num_bits: int, narrow_range: bool
-) -> Any:
+    xp: ArrayModule, dy: Array, x: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
+) -> Array:
     _check_range(min, max)
     return _gradients(xp, dy, x, np.float32(min), np.float32(max), num_bits, narrow_range)[0]
 
@@ -121,16 +132,10 @@ def _ranged(op: Operation) -> TensorShape:
         case(_X, np.float32(0.4), _HIGH, num_bits=3, narrow_range=True),
     ],
 )
-def _fake_quant_vars(xp: Any, x: Any, low: Any, high: Any, *, num_bits: int, narrow_range: bool) -> Any:
+def _fake_quant_vars(
+    xp: ArrayModule, x: Array, low: Array, high: Array, *, num_bits: int, narrow_range: bool
+) -> Array:
     return _quantized(xp, x, low, high, num_bits, narrow_range)
-
-
-@gradient(
-    "FakeQuantWithMinMaxVars",
-)
-def _fake_quant_vars_gradient(op: Operation, dy: Any) -> Any:
-    attrs = {k: op.get_attr(k) for k in ("num_bits", "narrow_range")}
-    return apply_list("FakeQuantWithMinMaxVarsGradient", dy, *op.inputs, **attrs)
 
 
 _BACK = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: float"
@@ -147,8 +152,8 @@ _BACK = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: 
     ],
 )
 def _fake_quant_vars_grad(
-    xp: Any, dy: Any, x: Any, low: Any, high: Any, *, num_bits: int, narrow_range: bool
-) -> tuple:
+    xp: ArrayModule, dy: Array, x: Array, low: Array, high: Array, *, num_bits: int, narrow_range: bool
+) -> tuple[Array, Array, Array]:
     inside, below, above = _gradients(xp, dy, x, low, high, num_bits, narrow_range)
     return inside, xp.sum(below, dtype=np.float32), xp.sum(above, dtype=np.float32)
 
@@ -168,14 +173,16 @@ def _per_channel(op: Operation) -> TensorShape:
     shape=_per_channel,
     examples=[case(_X, _LOWS, _HIGHS), case(_X[0], _LOWS, _HIGHS, num_bits=4)],
 )
-def _fake_quant_channels(xp: Any, x: Any, low: Any, high: Any, *, num_bits: int, narrow_range: bool) -> Any:
+def _fake_quant_channels(
+    xp: ArrayModule, x: Array, low: Array, high: Array, *, num_bits: int, narrow_range: bool
+) -> Array:
     return _quantized(xp, x, low, high, num_bits, narrow_range)
 
 
-@gradient("FakeQuantWithMinMaxVarsPerChannel")
-def _fake_quant_channels_gradient(op: Operation, dy: Any) -> Any:
+@gradient("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+def _fake_quant_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     attrs = {k: op.get_attr(k) for k in ("num_bits", "narrow_range")}
-    return apply_list("FakeQuantWithMinMaxVarsPerChannelGradient", dy, *op.inputs, **attrs)
+    return apply_list(op.type + "Gradient", dy, *op.inputs, **attrs)
 
 
 def _per_channel_gradient(op: Operation) -> list[TensorShape]:
@@ -194,8 +201,8 @@ def _per_channel_gradient(op: Operation) -> list[TensorShape]:
     examples=[case(_DY, _X, _LOWS, _HIGHS, grad=False)],
 )
 def _fake_quant_channels_grad(
-    xp: Any, dy: Any, x: Any, low: Any, high: Any, *, num_bits: int, narrow_range: bool
-) -> tuple:
+    xp: ArrayModule, dy: Array, x: Array, low: Array, high: Array, *, num_bits: int, narrow_range: bool
+) -> tuple[Array, Array, Array]:
     inside, below, above = _gradients(xp, dy, x, low, high, num_bits, narrow_range)
     axes = tuple(range(x.ndim - 1))
     return inside, xp.sum(below, axis=axes), xp.sum(above, axis=axes)
@@ -226,11 +233,17 @@ fake_quant_with_min_max_args_gradient = op_function(
 
 @export("quantization.fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars")
 def fake_quant_with_min_max_vars(
-    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Rounds to the 2**num_bits values spread evenly over a range that can be trained."""
-    attrs: dict[str, Any] = dict(num_bits=num_bits, narrow_range=narrow_range)
-    return apply("FakeQuantWithMinMaxVars", inputs, min, max, name=name, **attrs)
+    return apply(
+        "FakeQuantWithMinMaxVars", inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name
+    )
 
 
 fake_quant_with_min_max_vars_gradient = op_function(
@@ -243,11 +256,16 @@ fake_quant_with_min_max_vars_gradient = op_function(
 
 @export("quantization.fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel")
 def fake_quant_with_min_max_vars_per_channel(
-    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Like `fake_quant_with_min_max_vars`, with a range for each channel of the last axis."""
-    attrs: dict[str, Any] = dict(num_bits=num_bits, narrow_range=narrow_range)
-    return apply("FakeQuantWithMinMaxVarsPerChannel", inputs, min, max, name=name, **attrs)
+    op_type = "FakeQuantWithMinMaxVarsPerChannel"
+    return apply(op_type, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
 fake_quant_with_min_max_vars_per_channel_gradient = op_function(

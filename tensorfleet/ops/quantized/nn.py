@@ -9,7 +9,9 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import conv as conv_kernels
@@ -18,25 +20,25 @@ from tensorfleet.kernels.conv_shapes import conv2d_shape
 from tensorfleet.ops.common import SCALAR, normal_axis, static_value, tensor_list
 from tensorfleet.ops.nn.shapes import dims_of, shape_of
 from tensorfleet.ops.public_functions import op_function
-from tensorfleet.ops.quantized.quantize import _QUANTIZED, _rounded, whole
+from tensorfleet.ops.quantized.quantize import _QUANTIZED, Limit, Quantized, _rounded, whole
 
 _RANGE = "min_output: float, max_output: float"
 _POOL = f"T: {_QUANTIZED}; ksize: list(int); strides: list(int); padding: string(SAME|VALID)"
 
 
-def _step(low: Any, high: Any, kind: np.dtype) -> np.float32:
+def _step(low: Limit, high: Limit, kind: np.dtype[Any]) -> np.float32:
     """How much one step of the integers stands for."""
     info = np.iinfo(kind)
     return (np.float32(high) - np.float32(low)) / np.float32(int(info.max) - int(info.min))
 
 
-def _floats(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
+def _floats(x: Array, low: Limit, high: Limit) -> Array:
     step = _step(low, high, x.dtype)
     start = _rounded(np.asarray(np.float32(low) / step)) * step if step else np.float32(low)
     return start + (x.astype(np.float32) - np.float32(np.iinfo(x.dtype).min)) * step
 
 
-def _integers(x: Any, low: Any, high: Any, kind: dtypes.DType) -> np.ndarray:
+def _integers(x: Limit, low: Limit, high: Limit, kind: dtypes.DType) -> Array:
     scale = np.float32(1) / _step(low, high, kind.np_dtype)
     first = np.float32(np.iinfo(kind.np_dtype).min)
     made = _rounded(np.asarray(x, np.float32) * scale) - _rounded(np.asarray(np.float32(low) * scale)) + first
@@ -51,7 +53,7 @@ def _concat_shape(op: Operation) -> list[TensorShape]:
     if axis is None or any(s.rank is None for s in shapes):
         return [TensorShape(None), SCALAR, SCALAR]
     place = normal_axis(int(axis), len(shapes[0].as_list()), "concat_dim")
-    dims: list[Any] = []
+    dims: list[int | None] = []
     for i, column in enumerate(zip(*[s.as_list() for s in shapes], strict=True)):
         known = [d for d in column if d is not None]
         if i == place:
@@ -70,8 +72,14 @@ def _concat_shape(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _quantized_concat(
-    ctx: Any, axis: Any, values: list, lows: list, highs: list, *, T: dtypes.DType
-) -> tuple:
+    ctx: HostContext,
+    axis: Array,
+    values: list[Array],
+    lows: list[Array],
+    highs: list[Array],
+    *,
+    T: dtypes.DType,
+) -> Quantized:
     low = np.float32(min(0, *(float(v) for v in lows)))
     high = np.float32(max(float(v) for v in highs))
     if np.iinfo(T.np_dtype).min < 0:  # a range with zero in its middle
@@ -86,7 +94,11 @@ def _quantized_concat(
 
 @export("quantization.quantized_concat", "quantized_concat")
 def quantized_concat(
-    concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None
+    concat_dim: TensorLike,
+    values: TensorLike,
+    input_mins: TensorLike,
+    input_maxes: TensorLike,
+    name: str | None = None,
 ) -> list[Tensor]:
     """Quantized tensors joined along an axis, in a range that holds all of theirs."""
     return apply_list("QuantizedConcat", concat_dim, values, input_mins, input_maxes, name=name)
@@ -110,8 +122,16 @@ def _pool_shape(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _quantized_avg_pool(
-    ctx: Any, x: Any, low: Any, high: Any, *, ksize: list, strides: list, padding: bytes
-) -> tuple:
+    ctx: HostContext,
+    x: Array,
+    low: Array,
+    high: Array,
+    *,
+    ksize: list[int],
+    strides: list[int],
+    padding: bytes,
+) -> Quantized:
+    # The mean of integers may lie just below a whole number in float64; TensorFlow divides integers, which cuts off.
     means = pool_kernels.avg_pool(
         np, x.astype(np.float64), ksize=ksize, strides=strides, padding=padding.decode()
     )
@@ -126,12 +146,19 @@ def _quantized_avg_pool(
     host=True,
 )
 def _quantized_max_pool(
-    ctx: Any, x: Any, low: Any, high: Any, *, ksize: list, strides: list, padding: bytes
-) -> tuple:
-    found = pool_kernels.max_pool(
+    ctx: HostContext,
+    x: Array,
+    low: Array,
+    high: Array,
+    *,
+    ksize: list[int],
+    strides: list[int],
+    padding: bytes,
+) -> Quantized:
+    largest = pool_kernels.max_pool(
         np, x.astype(np.float64), ksize=ksize, strides=strides, padding=padding.decode()
     )
-    return found.astype(x.dtype), np.float32(low), np.float32(high)
+    return largest.astype(x.dtype), np.float32(low), np.float32(high)
 
 
 quantized_avg_pool = op_function(
@@ -153,7 +180,7 @@ quantized_max_pool = op_function(
 # -- activations -------------------------------------------------------------------------------------
 
 
-def _clipped(x: Any, low: Any, high: Any, top: Any, kind: dtypes.DType) -> tuple:
+def _clipped(x: Array, low: Array, high: Array, top: Limit | None, kind: dtypes.DType) -> Quantized:
     floor = _integers(0.0, low, high, kind)
     ceiling = np.iinfo(kind.np_dtype).max if top is None else _integers(top, low, high, kind)
     return np.clip(x, floor, ceiling).astype(kind.np_dtype), np.float32(low), np.float32(high)
@@ -174,7 +201,9 @@ def _like_first(op: Operation) -> list[TensorShape]:
     shape=_like_first,
     host=True,
 )
-def _quantized_relu_x(ctx: Any, x: Any, top: Any, low: Any, high: Any, *, out_type: dtypes.DType) -> tuple:
+def _quantized_relu_x(
+    ctx: HostContext, x: Array, top: Array, low: Array, high: Array, *, out_type: dtypes.DType
+) -> Quantized:
     return _clipped(x, low, high, top, out_type)
 
 
@@ -185,7 +214,9 @@ def _quantized_relu_x(ctx: Any, x: Any, top: Any, low: Any, high: Any, *, out_ty
     shape=_like_first,
     host=True,
 )
-def _quantized_relu(ctx: Any, x: Any, low: Any, high: Any, *, out_type: dtypes.DType) -> tuple:
+def _quantized_relu(
+    ctx: HostContext, x: Array, low: Array, high: Array, *, out_type: dtypes.DType
+) -> Quantized:
     return _clipped(x, low, high, None, out_type)
 
 
@@ -196,7 +227,9 @@ def _quantized_relu(ctx: Any, x: Any, low: Any, high: Any, *, out_type: dtypes.D
     shape=_like_first,
     host=True,
 )
-def _quantized_relu6(ctx: Any, x: Any, low: Any, high: Any, *, out_type: dtypes.DType) -> tuple:
+def _quantized_relu6(
+    ctx: HostContext, x: Array, low: Array, high: Array, *, out_type: dtypes.DType
+) -> Quantized:
     return _clipped(x, low, high, 6.0, out_type)
 
 
@@ -229,8 +262,16 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _quantized_conv2d(
-    ctx: Any, x: Any, w: Any, low: Any, high: Any, filter_low: Any, filter_high: Any, *, op: Operation
-) -> tuple:
+    ctx: HostContext,
+    x: Array,
+    w: Array,
+    low: Array,
+    high: Array,
+    filter_low: Array,
+    filter_high: Array,
+    *,
+    op: Operation,
+) -> Quantized:
     attrs = op._attrs
     kind: dtypes.DType = attrs["out_type"]
     if kind != dtypes.qint32:
@@ -241,25 +282,26 @@ def _quantized_conv2d(
     )
     wide = [v.astype(np.float64) - float(z) for v, z in zip((x, w), zeros, strict=True)]
     given = {name: attrs[name] for name in ("strides", "dilations")}
-    found = conv_kernels.conv2d(np, *wide, padding=attrs["padding"].decode(), **given)
+    # In float64, which holds the products and sums of 8-bit integers exactly.
+    sums = conv_kernels.conv2d(np, *wide, padding=attrs["padding"].decode(), **given)
     one = _step(low, high, x.dtype) * _step(filter_low, filter_high, w.dtype)
     info = np.iinfo(kind.np_dtype)
     top, bottom = (np.float32(float(one) * float(v)) for v in (info.max, info.min))
-    return np.rint(found).astype(kind.np_dtype), bottom, top
+    return np.rint(sums).astype(kind.np_dtype), bottom, top
 
 
 @export("nn.quantized_conv2d")
 def quantized_conv2d(
-    input: Any,
-    filter: Any,
-    min_input: Any,
-    max_input: Any,
-    min_filter: Any,
-    max_filter: Any,
-    strides: Any,
-    padding: Any,
-    out_type: Any = dtypes.qint32,
-    dilations: Any = [1, 1, 1, 1],  # noqa: B006
+    input: TensorLike,
+    filter: TensorLike,
+    min_input: TensorLike,
+    max_input: TensorLike,
+    min_filter: TensorLike,
+    max_filter: TensorLike,
+    strides: list[int],
+    padding: str,
+    out_type: DTypeLike = dtypes.qint32,
+    dilations: list[int] = [1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
 ) -> list[Tensor]:
     """The convolution of quantized tensors, as qint32, and the range that stands for."""

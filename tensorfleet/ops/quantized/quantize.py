@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import Check, HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -20,11 +22,17 @@ from tensorfleet.ops.public_functions import op_function
 from tensorfleet.ops.samples import case
 
 _QUANTIZED = "{qint8, quint8, qint32, qint16, quint16}"
-_PIECE = 1 << 18  # elements
+# 1 MiB of float32: a piece and its temporaries stay in the cache.
+_PIECE_ELEMENTS = 1 << 18
 _MODES = "mode: string(MIN_COMBINED|MIN_FIRST|SCALED) = 'MIN_COMBINED'"
 
+#: A limit of a range of floats: an array without dimensions, or a number.
+Limit: TypeAlias = "Array | np.floating[Any] | float"
+#: The results of a quantized op: integers, and the lowest and the highest float that they stand for.
+Quantized: TypeAlias = tuple[Array, np.float32, np.float32]
 
-def _rounded(x: Any, to_even: bool = False) -> Any:
+
+def _rounded(x: Array | np.floating[Any], to_even: bool = False) -> Array:
     """The nearest whole numbers; halves go away from zero, or to even numbers."""
     return np.rint(x) if to_even else np.trunc(x + np.copysign(np.float32(0.5), x))
 
@@ -36,8 +44,8 @@ def _limits(kind: dtypes.DType) -> tuple[np.float32, np.float32, np.float32]:
     return np.float32(info.min), np.float32(info.max), half
 
 
-def _into(out: np.ndarray, values: np.ndarray) -> None:
-    """Writes what is left of values, which nobody needs any more, within the limits of the type and cut off at the point."""
+def _into(out: Array, values: Array) -> None:
+    """Writes values into `out`, clipped to its type and cut off at the point. It overwrites `values`."""
     info = np.iinfo(out.dtype)
     if out.itemsize > 2:  # a float32 cannot be as large as the largest
         values = values.astype(np.float64)
@@ -45,26 +53,24 @@ def _into(out: np.ndarray, values: np.ndarray) -> None:
     np.copyto(out, np.clip(values, low, high, out=values), casting="unsafe")
 
 
-def whole(values: np.ndarray, kind: dtypes.DType) -> np.ndarray:
-    """What is left of values, which nobody needs any more, as elements of a type."""
+def whole(values: Array, kind: dtypes.DType) -> Array:
+    """The values clipped to a type and cut off at the point. It overwrites `values`."""
     made = np.empty(np.shape(values), kind.np_dtype)
     _into(made, np.asarray(values))
     return made
 
 
-def _in_pieces(
-    x: np.ndarray, kind: dtypes.DType, quantized: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
+def _in_pieces(x: Array, kind: dtypes.DType, quantized: Callable[[Array], Array]) -> Array:
     """`quantized` of each piece of an array, as a piece of the result; pieces stay in the cache."""
     made = np.empty(x.shape, kind.np_dtype)
     flat, out = np.ascontiguousarray(x).reshape(-1), made.reshape(-1)
-    for start in range(0, x.size, _PIECE):
-        part = slice(start, start + _PIECE)
+    for start in range(0, x.size, _PIECE_ELEMENTS):
+        part = slice(start, start + _PIECE_ELEMENTS)
         _into(out[part], quantized(flat[part]))
     return made
 
 
-def _check_scalar(low: Any, high: Any, axis: int) -> None:
+def _check_scalar(low: Array, high: Array, axis: int) -> None:
     if axis != -1 or np.ndim(low) or np.ndim(high):
         raise errors.UnimplementedError(None, None, "Quantization by axis is not supported: use axis = -1.")
 
@@ -90,7 +96,9 @@ def _quantized_shapes(op: Operation) -> list[TensorShape]:
     shape=_quantized_shapes,
     host=True,
 )
-def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
+def _quantize(
+    ctx: HostContext, x: Array, low: Array, high: Array, *, op: Operation
+) -> tuple[Array, Array, Array]:
     attrs = op._attrs
     _check_scalar(low, high, attrs["axis"])
     x, given_low, given_high = np.asarray(x), np.float32(low), np.float32(high)
@@ -108,34 +116,36 @@ def _quantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> tuple:
         scale = _scaled(first, highest, bottom, top)
         bottom, top = first / scale, highest / scale
 
-        def quantized(part: np.ndarray) -> np.ndarray:
+        def quantized(part: Array) -> Array:
             part = np.clip(part, bottom, top)
             return _rounded(np.multiply(part, scale, out=part), to_even)
 
     elif attrs["mode"] == b"MIN_COMBINED":
         scale = (highest - lowest) / (top - bottom)
 
-        def quantized(part: np.ndarray) -> np.ndarray:
+        def quantized(part: Array) -> Array:
             if kind.size > 2:
                 part = np.clip(part, bottom, top)
             part = (part - bottom if bottom else part) * scale
             if half:
                 return _rounded(np.subtract(part, half, out=part))
-            # What is below zero becomes zero in any case; what is behind the point is cut off with the type.
-            return np.add(part, np.float32(0.5), out=part)
+            # Rounds half up: `_into` clips negative values to zero and cuts off the rest behind the point.
+            result: Array = np.add(part, np.float32(0.5), out=part)
+            return result
 
     else:
         steps = 2.0 ** (8 * kind.size)
         scale = np.float32(steps / (float(top - bottom) * (steps / (steps - 1))))
         start = _rounded(np.asarray(bottom * scale))
 
-        def quantized(part: np.ndarray) -> np.ndarray:
-            return _rounded(part * scale) - start + lowest
+        def quantized(part: Array) -> Array:
+            result: Array = _rounded(part * scale) - start + lowest
+            return result
 
     return _in_pieces(x, kind, quantized), bottom, top
 
 
-def _scaled(first: Any, last: Any, bottom: Any, top: Any) -> np.float32:
+def _scaled(first: np.float32, last: np.float32, bottom: np.float32, top: np.float32) -> np.float32:
     """The factor by which the range fits between the first and the last value."""
     largest = np.finfo(np.float32).max
     by_bottom = first / bottom if first * bottom > 0 else largest
@@ -155,7 +165,7 @@ def _dequantized_shape(op: Operation) -> TensorShape:
     shape=_dequantized_shape,
     host=True,
 )
-def _dequantize(ctx: Any, x: Any, low: Any, high: Any, *, op: Operation) -> Any:
+def _dequantize(ctx: HostContext, x: Array, low: Array, high: Array, *, op: Operation) -> Array:
     attrs = op._attrs
     _check_scalar(low, high, attrs["axis"])
     bottom, top = np.float32(low), np.float32(high)
@@ -184,17 +194,17 @@ _LOW, _HIGH = np.float32(-3.0), np.float32(5.0)
 
 
 def _there_and_back(
-    xp: Any,
-    x: Any,
-    low: Any,
-    high: Any,
+    xp: ArrayModule,
+    x: Array,
+    low: Array,
+    high: Array,
     num_bits: int,
     signed: bool,
     given: bool,
     up: bool,
     narrow: bool,
     axis: int,
-) -> Any:
+) -> Array:
     number = x.dtype.type
     if x.size == 0:
         return x
@@ -216,7 +226,8 @@ def _there_and_back(
     bottom = xp.where(by_low < by_high, low, number(first) / scale)
     wide = xp.clip(x, bottom, top) * scale if given else x * scale
     steps = xp.floor(wide + number(0.5)) if up else xp.round(wide)
-    return (steps / scale).astype(x.dtype)
+    result: Array = (steps / scale).astype(x.dtype)
+    return result
 
 
 def _like_input(op: Operation) -> TensorShape:
@@ -248,10 +259,10 @@ _BITS = "signed_input: bool = true; num_bits: int = 8; range_given: bool = false
     ],
 )
 def _quantize_and_dequantize(
-    xp: Any,
-    x: Any,
-    low: Any,
-    high: Any,
+    xp: ArrayModule,
+    x: Array,
+    low: Array,
+    high: Array,
     *,
     signed_input: bool,
     num_bits: int,
@@ -259,8 +270,8 @@ def _quantize_and_dequantize(
     round_mode: bytes,
     narrow_range: bool,
     axis: int,
-    check: Any,
-) -> Any:
+    check: Check,
+) -> Array:
     low_bits = 1 if signed_input else 0
     if not low_bits < num_bits < 63:
         raise errors.invalid(f"num_bits is out of range: {num_bits}")
@@ -271,7 +282,7 @@ def _quantize_and_dequantize(
 
 
 @gradient("QuantizeAndDequantizeV2")
-def _pass_through(op: Operation, dy: Any) -> Any:
+def _pass_through(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     return dy, None, None
 
 
@@ -284,24 +295,24 @@ def _pass_through(op: Operation, dy: Any) -> Any:
     examples=[case(_X, _LOW, _HIGH, np.int32(6), grad=False)],
 )
 def _quantize_and_dequantize_v3(
-    xp: Any,
-    x: Any,
-    low: Any,
-    high: Any,
-    num_bits: Any,
+    xp: ArrayModule,
+    x: Array,
+    low: Array,
+    high: Array,
+    num_bits: Array,
     *,
     signed_input: bool,
     range_given: bool,
     narrow_range: bool,
     axis: int,
-) -> Any:
+) -> Array:
     return _there_and_back(
         xp, x, low, high, int(num_bits), signed_input, range_given, False, narrow_range, axis
     )
 
 
 @gradient("QuantizeAndDequantizeV3")
-def _pass_through_v3(op: Operation, dy: Any) -> Any:
+def _pass_through_v3(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     return dy, None, None, None
 
 
@@ -318,21 +329,26 @@ quantize = op_function(
 
 @export("quantize_v2")
 def quantize_v2(
-    input: Any,
-    min_range: Any,
-    max_range: Any,
-    T: Any,
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
     mode: str = "MIN_COMBINED",
     name: str | None = None,
     round_mode: str = "HALF_AWAY_FROM_ZERO",
 ) -> list[Tensor]:
     """The old name of `tf.quantization.quantize`."""
-    return quantize(input, min_range, max_range, T, mode, round_mode, name)
+    quantized: list[Tensor] = quantize(input, min_range, max_range, T, mode, round_mode, name)
+    return quantized
 
 
 @export("quantization.dequantize", "dequantize")
 def dequantize(
-    input: Any, min_range: Any, max_range: Any, mode: str = "MIN_COMBINED", name: str | None = None
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
 ) -> Tensor:
     """The floats that quantized values over a range stand for."""
     return apply("Dequantize", input, min_range, max_range, mode=mode, name=name)
@@ -340,9 +356,9 @@ def dequantize(
 
 @export("quantization.quantize_and_dequantize")
 def quantize_and_dequantize(
-    input: Any,
-    input_min: Any,
-    input_max: Any,
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
     signed_input: bool = True,
     num_bits: int = 8,
     range_given: bool = False,
@@ -351,7 +367,13 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
 ) -> Tensor:
     """The floats that come back after quantizing; gradients flow as if nothing had happened."""
-    options: dict[str, Any] = dict(signed_input=signed_input, num_bits=num_bits, range_given=range_given)
-    options |= dict(round_mode=round_mode, narrow_range=narrow_range)
+    options = {"signed_input": signed_input, "num_bits": num_bits, "range_given": range_given}
     with name_scope(name, "quantize_and_dequantize", [input]) as scope:
-        return apply("QuantizeAndDequantizeV2", input, input_min, input_max, name=scope, **options)
+        return apply(
+            "QuantizeAndDequantizeV2",
+            *(input, input_min, input_max),
+            **options,
+            round_mode=round_mode,
+            narrow_range=narrow_range,
+            name=scope,
+        )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.dtypes import DType
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.ragged.dynamic_shape import (
@@ -18,18 +19,18 @@ from tensorfleet.ops.ragged.dynamic_shape import (
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 
 
-def elementwise(function: Callable, *args: Any, **kwargs: Any) -> Any:
+def elementwise(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> RaggedTensor:
     """`function` of the innermost values, in the rows that the arguments broadcast to."""
     ragged = [a for a in args if isinstance(a, RaggedTensor)]
-    given = [_plain(a, ragged[0].dtype) for a in args]
+    operands = [_plain(a, ragged[0].dtype) for a in args]
     inner = min(a.flat_values.shape.rank or 1 for a in ragged)
-    if not all(_same_rows(a, ragged[0]) for a in ragged) or any(_reaches_rows(a, inner) for a in given):
-        given = _broadcast(given, inner)
-    form = next(a for a in given if isinstance(a, RaggedTensor))
-    return form.with_flat_values(function(*map(_flat, given), **kwargs))
+    if not all(_same_rows(a, ragged[0]) for a in ragged) or any(_reaches_rows(a, inner) for a in operands):
+        operands = _broadcast(operands, inner)
+    form = next(a for a in operands if isinstance(a, RaggedTensor))
+    return form.with_flat_values(function(*map(_flat, operands), **kwargs))
 
 
-def _plain(value: Any, kind: Any) -> Any:
+def _plain(value: Any, kind: DType) -> Any:
     """A tensor; numbers stay what they are, for the function to convert."""
     if isinstance(value, (RaggedTensor, Tensor)) or np.ndim(value) == 0:
         return value
@@ -50,9 +51,9 @@ def _reaches_rows(value: Any, inner: int) -> bool:
     return isinstance(value, Tensor) and value.shape.rank is not None and value.shape.rank >= inner
 
 
-def _broadcast(given: list, inner: int) -> list:
-    moved = [isinstance(a, RaggedTensor) or _reaches_rows(a, inner) for a in given]
-    shapes = [RaggedTensorDynamicShape.from_tensor(a) for a, m in zip(given, moved, strict=True) if m]
+def _broadcast(operands: list[Any], inner: int) -> list[Any]:
+    moved = [isinstance(a, RaggedTensor) or _reaches_rows(a, inner) for a in operands]
+    shapes = [RaggedTensorDynamicShape.from_tensor(a) for a, m in zip(operands, moved, strict=True) if m]
     kind = max((s.dim_size_dtype for s in shapes), key=lambda d: d.size)
     common = functools.reduce(broadcast_dynamic_shape, [s.with_dim_size_dtype(kind) for s in shapes])
-    return [broadcast_to(a, common, False) if m else a for a, m in zip(given, moved, strict=True)]
+    return [broadcast_to(a, common, False) if m else a for a, m in zip(operands, moved, strict=True)]

@@ -1,16 +1,19 @@
 """Which public functions take ragged tensors.
 
-Every function below is wrapped when it is published. The wrappers cost a look at the types of the arguments; what
-ragged tensors need is imported when the first one arrives.
+Every function below is wrapped when it is published. A wrapper looks at the types of the arguments; it imports the
+ragged forms when the first ragged tensor arrives.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base.naming import wrap
+
+#: A public function, of any arguments.
+Function: TypeAlias = Callable[..., Any]
 
 # Functions of one tensor that work on each element by itself: their first argument may be ragged.
 UNARY = """
@@ -39,42 +42,42 @@ OWN = """
     unsorted_segment_sqrt_n unsorted_segment_sum where where_v2
 """
 # The ragged classes, once they are imported: before that no value can be ragged.
-_ragged: tuple[type, ...] = ()
+_ragged: tuple[type[Any], ...] = ()
 
 
-def introduce(tensor: type, value: type, operators: Iterable[str]) -> None:
-    """Tells the wrappers which classes are ragged, and gives the one of tensors its operators."""
+def introduce(tensor: type[Any], value: type[Any], operators: Iterable[str]) -> None:
+    """Tells the wrappers which classes are ragged, and gives the tensor class its operators."""
     global _ragged
     _ragged = (tensor, value)
     for name in operators:
         setattr(tensor, name, _operator(name))
 
 
-def _among(value: Any) -> bool:
+def _among(value: object) -> bool:
     return isinstance(value, _ragged) or (
         isinstance(value, (list, tuple)) and any(isinstance(v, _ragged) for v in value)
     )
 
 
-def _on_elements(function: Callable, count: int) -> Callable:
+def _on_elements(function: Function, count: int) -> Function:
     """`function`, whose first `count` arguments may be ragged."""
     names = function.__code__.co_varnames[:count]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = (*args[:count], *(kwargs[n] for n in names[len(args) :] if n in kwargs))
-        if not any(isinstance(g, _ragged) for g in given):
+        operands = (*args[:count], *(kwargs[n] for n in names[len(args) :] if n in kwargs))
+        if not any(isinstance(g, _ragged) for g in operands):
             return function(*args, **kwargs)
         from tensorfleet.ops.ragged.forms import as_tensors, elementwise
 
         rest = args[count:]
         others = {k: v for k, v in kwargs.items() if k not in names}
-        return elementwise(lambda *flat: function(*flat, *rest, **others), *map(as_tensors, given))
+        return elementwise(lambda *flat: function(*flat, *rest, **others), *map(as_tensors, operands))
 
     return call
 
 
-def _on_list(function: Callable) -> Callable:
+def _on_list(function: Function) -> Function:
     """`function`, whose first argument is a list of which some may be ragged."""
 
     @functools.wraps(function)
@@ -88,7 +91,7 @@ def _on_list(function: Callable) -> Callable:
     return call
 
 
-def _with_own(function: Callable, name: str) -> Callable:
+def _with_own(function: Function, name: str) -> Function:
     """`function`, and the form for ragged tensors when one of the first arguments is ragged."""
 
     @functools.wraps(function)
@@ -102,7 +105,7 @@ def _with_own(function: Callable, name: str) -> Callable:
     return call
 
 
-def _operator(name: str) -> Callable:
+def _operator(name: str) -> Function:
     def operate(x: Any, *others: Any) -> Any:
         from tensorfleet.ops.ragged.forms import elementwise, getitem
 

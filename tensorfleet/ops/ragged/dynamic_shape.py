@@ -1,17 +1,18 @@
 """The shapes of ragged tensors as tensors themselves, and how such shapes are brought to a common one.
 
 A dimension is a number when all its rows are equally long, and a vector of lengths when they are not. Broadcasting
-repeats slices of a dimension of size 1; what lies below them is followed down by the numbers of the rows it is taken from.
+repeats slices of a dimension of size 1. The dimensions below follow by the numbers of the rows that are repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -27,7 +28,7 @@ from tensorfleet.ops.array.stack import stack
 from tensorfleet.ops.array.tile_roll_reverse import repeat
 from tensorfleet.ops.math.reduce_functions import reduce_all, reduce_prod, reduce_sum
 from tensorfleet.ops.ragged.functions import ragged_range
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
 _PLACE = "python.ops.ragged.ragged_tensor_shape."
@@ -41,7 +42,12 @@ class RaggedTensorDynamicShape:
     are all uniform.
     """
 
-    def __init__(self, partitioned_dim_sizes: Any, inner_dim_sizes: Any, dim_size_dtype: Any = None) -> None:
+    def __init__(
+        self,
+        partitioned_dim_sizes: Sequence[TensorLike],
+        inner_dim_sizes: TensorLike,
+        dim_size_dtype: DTypeLike | None = None,
+    ) -> None:
         if not isinstance(partitioned_dim_sizes, (list, tuple)):
             raise AssertionError("partitioned_dim_sizes must be a list or a tuple.")
         kind = dtypes.int64 if dim_size_dtype is None else dtypes.as_dtype(dim_size_dtype)
@@ -72,7 +78,7 @@ class RaggedTensorDynamicShape:
         )
 
     @staticmethod
-    def from_dim_sizes(dim_sizes: Any) -> RaggedTensorDynamicShape:
+    def from_dim_sizes(dim_sizes: Iterable[TensorLike]) -> RaggedTensorDynamicShape:
         """A shape from a number for each uniform dimension and a vector of lengths for each ragged one."""
         sizes = [_counted(d, dtypes.int64) for d in dim_sizes]
         for size in sizes:
@@ -83,7 +89,9 @@ class RaggedTensorDynamicShape:
         return RaggedTensorDynamicShape(sizes[:split], inner)
 
     @classmethod
-    def from_tensor(cls, rt_input: Any, dim_size_dtype: Any = None) -> RaggedTensorDynamicShape:
+    def from_tensor(
+        cls, rt_input: TensorLike, dim_size_dtype: DTypeLike | None = None
+    ) -> RaggedTensorDynamicShape:
         """The shape of a tensor, dense or ragged."""
         data = _as_ragged(rt_input)
         if not isinstance(data, RaggedTensor):
@@ -106,14 +114,15 @@ class RaggedTensorDynamicShape:
     @property
     def num_inner_dimensions(self) -> int | None:
         """How many uniform dimensions there are behind the last ragged one."""
-        return self._inner_dim_sizes.shape.as_list()[0]
+        count: int | None = self._inner_dim_sizes.shape.as_list()[0]
+        return count
 
     @property
     def dim_size_dtype(self) -> dtypes.DType:
         """The type that sizes are counted with."""
         return self._inner_dim_sizes.dtype
 
-    def with_dim_size_dtype(self, dtype: Any) -> RaggedTensorDynamicShape:
+    def with_dim_size_dtype(self, dtype: DTypeLike) -> RaggedTensorDynamicShape:
         """The same shape, counted with another type."""
         if dtypes.as_dtype(dtype) not in (dtypes.int32, dtypes.int64):
             raise ValueError("dtype must be int32 or int64")
@@ -154,7 +163,7 @@ class RaggedTensorDynamicShape:
         ones = _counted([1] * added, self.dim_size_dtype)
         return RaggedTensorDynamicShape([], concat([ones, self._inner_dim_sizes], 0))
 
-    def broadcast_dimension(self, axis: int, lengths: Any) -> RaggedTensorDynamicShape:
+    def broadcast_dimension(self, axis: int, lengths: TensorLike) -> RaggedTensorDynamicShape:
         """The shape with a dimension of size 1 made as long as `lengths`: a number, or one length for each row."""
         kind = self.dim_size_dtype
         wanted = _counted(lengths, kind)
@@ -175,13 +184,13 @@ class RaggedTensorDynamicShape:
         return RaggedTensorDynamicShape(sizes, inner, kind)
 
 
-def _as_ragged(value: Any) -> Any:
+def _as_ragged(value: TensorLike) -> RaggedOrDense:
     if isinstance(value, RaggedTensorValue):
         return RaggedTensor.from_nested_row_splits(value.flat_values, value.nested_row_splits, validate=False)
     return value if isinstance(value, RaggedTensor) else to_tensor(value)
 
 
-def _counted(size: Any, kind: dtypes.DType) -> Tensor:
+def _counted(size: TensorLike, kind: dtypes.DType) -> Tensor:
     made = to_tensor(size, None if isinstance(size, Tensor) else kind)
     return made if made.dtype == kind else apply("Cast", made, DstT=kind)
 
@@ -199,7 +208,8 @@ def _checked(value: Tensor, holds: Tensor, axis: int) -> Tensor:
         return value
     message = f"Unable to broadcast: dimension size mismatch in dimension {axis}"
     with control_dependencies([Assert(holds, [message])]):
-        return identity(value)
+        checked: Tensor = identity(value)
+        return checked
 
 
 def _fitted(size: Tensor, wanted: Tensor, axis: int) -> Tensor:
@@ -253,10 +263,12 @@ def _followed(size: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @export(f"{_PLACE}broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> RaggedTensorDynamicShape:
+def broadcast_dynamic_shape(
+    shape_x: RaggedTensorDynamicShape, shape_y: RaggedTensorDynamicShape
+) -> RaggedTensorDynamicShape:
     """The shape that two shapes broadcast to."""
-    for name, given in (("shape_x", shape_x), ("shape_y", shape_y)):
-        if not isinstance(given, RaggedTensorDynamicShape):
+    for name, shape in (("shape_x", shape_x), ("shape_y", shape_y)):
+        if not isinstance(shape, RaggedTensorDynamicShape):
             raise TypeError(f"{name} must be a RaggedTensorDynamicShape")
     if shape_x.rank is None or shape_y.rank is None:
         raise ValueError("Unable to broadcast: unknown rank")
@@ -269,7 +281,9 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> RaggedTensorDynamicSh
 
 
 @export(f"{_PLACE}broadcast_to")
-def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = True) -> Any:
+def broadcast_to(
+    rt_input: TensorLike, shape: RaggedTensorDynamicShape, broadcast_inner_dimensions: bool = True
+) -> Any:
     """A tensor, dense or ragged, made as large as a shape; inner dimensions may be left as they are."""
     if not isinstance(shape, RaggedTensorDynamicShape):
         raise TypeError("shape must be a RaggedTensorDynamicShape")
@@ -290,7 +304,7 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
     if broadcast_inner_dimensions:
         count = apply("Shape", flat, out_type=shape.dim_size_dtype)[:1]
         flat = apply("BroadcastTo", flat, concat([count, shape.inner_dim_sizes], 0))
-    wanted = shape.partitioned_dim_sizes  # what was checked while the shape was made is checked with these
+    wanted = shape._partitioned_dim_sizes  # these carry the checks made when the shape was broadcast
     lengths = [
         size if size.shape.rank == 1 else fill([_slices(wanted[:i], shape.dim_size_dtype)], size)
         for i, size in enumerate(wanted)
@@ -298,17 +312,18 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
     return RaggedTensor.from_nested_row_lengths(flat, lengths[1:], validate=False)
 
 
-def _partitioned(data: Any, rank: int, outer: int, kind: dtypes.DType) -> tuple[list[Tensor], Tensor]:
+def _partitioned(
+    data: RaggedOrDense, rank: int, outer: int, kind: dtypes.DType
+) -> tuple[list[Tensor], Tensor]:
     """The sizes of the first dimensions of a tensor, those before it being 1, and its values behind them."""
-    sizes = [to_tensor(1, kind)] * (rank - data.shape.rank)
-    flat = data
+    sizes = [to_tensor(1, kind)] * (rank - len(data.shape))
     if isinstance(data, RaggedTensor):
         sizes += [_counted(size, kind) for size in (data.nrows(), *data.nested_row_lengths())]
-        flat = data.flat_values
+    flat = data.flat_values if isinstance(data, RaggedTensor) else data
     behind = apply("Shape", flat, out_type=kind)
     first = 1 if isinstance(data, RaggedTensor) else 0
     more = outer - len(sizes)
-    if more < 0:  # of a dense tensor, what comes before it reaches into the inner dimensions
+    if more < 0:  # a dense tensor: the dimensions of 1 before it reach into the inner dimensions
         ones = _counted([1] * -more, kind)
         return sizes[:outer], reshape(flat, concat([[to_tensor(1, kind)], ones, behind], 0))
     sizes += [behind[first + i] for i in range(more)]

@@ -1,4 +1,4 @@
-"""What public functions do with ragged tensors, by the names of the functions (see ops/ragged/dispatch.py)."""
+"""The ragged forms of public functions, by the names of the functions (see ops/ragged/dispatch.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensorfleet.ops.ragged.functions import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged.rows import getitem as getitem
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
-OWN: dict[str, Callable] = {
+OWN: dict[str, Callable[..., Any]] = {
     "boolean_mask": lambda tensor, mask, name="boolean_mask", axis=None: masks.boolean_mask(tensor, mask),
     "concat": joining.concat,
     "expand_dims": rows.expand_dims,

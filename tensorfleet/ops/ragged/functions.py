@@ -11,9 +11,11 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import convert_to_tensor, to_tensor
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.kernels.sparse import invalid
@@ -26,7 +28,8 @@ from tensorfleet.ops.math.sorting import argsort
 from tensorfleet.ops.nn.shapes import of_rank_at_least, same_dimension
 from tensorfleet.ops.ragged import joining
 from tensorfleet.ops.ragged import rows as rows_of
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor, segment_ids_to_row_splits
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
+from tensorfleet.ops.ragged.segment_ids import segment_ids_to_row_splits
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.ops.samples import case
 from tensorfleet.ops.sparse.arrange import sparse_shapes
@@ -56,7 +59,7 @@ def _sparse_form(op: Operation) -> list[TensorShape]:
         case([np.array([0, 1, 2], np.int32)], np.array([[1.5, 2.5], [3.5, 4.5]])),
     ],
 )
-def _to_sparse(ctx: Any, nested: list, values: Any) -> tuple:
+def _to_sparse(ctx: HostContext, nested: list[Array], values: Array) -> tuple[Array, Array, Array]:
     places = np.argwhere(np.ones(values.shape, np.bool_)).astype(np.int64)
     sizes = list(values.shape[1:])
     for splits in reversed(nested):
@@ -72,7 +75,7 @@ def _to_sparse(ctx: Any, nested: list, values: Any) -> tuple:
 
 
 @gradient("RaggedTensorToSparse")
-def _to_sparse_gradient(op: Operation, *grads: Any) -> list:
+def _to_sparse_gradient(op: Operation, *grads: Tensor) -> list[Tensor | None]:
     return [None] * op.get_attr("RAGGED_RANK") + [apply("Reshape", grads[1], apply("Shape", op.inputs[-1]))]
 
 
@@ -96,7 +99,9 @@ def _ranges_shape(op: Operation) -> list[TensorShape]:
         case(np.array(2, np.int32), np.array(5, np.int32), np.array(1, np.int32)),
     ],
 )
-def _ragged_range(ctx: Any, starts: Any, limits: Any, deltas: Any, *, Tsplits: DType) -> tuple:
+def _ragged_range(
+    ctx: HostContext, starts: Array, limits: Array, deltas: Array, *, Tsplits: DType
+) -> tuple[Array, Array]:
     if np.any(np.asarray(deltas) == 0):
         raise invalid("Requires delta != 0")
     try:
@@ -120,11 +125,13 @@ not_differentiable("RaggedRange")
 
 
 @export("ragged.placeholder")
-def ragged_placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None) -> Any:
+def ragged_placeholder(
+    dtype: DTypeLike, ragged_rank: int, value_shape: ShapeLike = None, name: str | None = None
+) -> Any:
     """A ragged tensor that is fed with a `RaggedTensorValue`."""
     with name_scope(name, "RaggedPlaceholder"):
         inner = TensorShape([None]).concatenate(as_shape(value_shape)) if value_shape is not None else None
-        made: Any = placeholder(dtype, inner, "flat_values")
+        made: RaggedOrDense = placeholder(dtype, inner, "flat_values")
         for i in reversed(range(ragged_rank)):
             made = RaggedTensor._of(made, placeholder(dtypes.int64, [None], f"row_splits_{i}"))
         return made
@@ -132,12 +139,12 @@ def ragged_placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, na
 
 @export("ragged.range")
 def ragged_range(
-    starts: Any,
-    limits: Any = None,
-    deltas: Any = 1,
-    dtype: Any = None,
+    starts: TensorLike,
+    limits: TensorLike = None,
+    deltas: TensorLike = 1,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
-    row_splits_dtype: Any = dtypes.int64,
+    row_splits_dtype: DTypeLike = dtypes.int64,
 ) -> RaggedTensor:
     """Rows that count from `starts` up to `limits` in steps of `deltas`; from 0 when only limits are given."""
     if limits is None:
@@ -155,26 +162,26 @@ _ORDER = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
 
 
 @export("ragged.map_flat_values")
-def map_flat_values(op: Callable, *args: Any, **kwargs: Any) -> Any:
+def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`op` of the innermost values of ragged arguments, in the rows of those."""
-    found: list[RaggedTensor] = []
+    ragged: list[RaggedTensor] = []
 
     def flat(value: Any) -> Any:
         if isinstance(value, RaggedTensor):
-            found.append(value)
+            ragged.append(value)
             return value.flat_values
         if isinstance(value, (list, tuple)):
             return type(value)(flat(v) for v in value)
         return value
 
-    given, named = [flat(a) for a in args], {k: flat(v) for k, v in kwargs.items()}
-    if not found:
-        return op(*given, **named)
-    with control_dependencies(_same_splits(found)):
-        return found[0].with_flat_values(op(*given, **named))
+    flat_args, flat_kwargs = [flat(a) for a in args], {k: flat(v) for k, v in kwargs.items()}
+    if not ragged:
+        return op(*flat_args, **flat_kwargs)
+    with control_dependencies(_same_splits(ragged)):
+        return ragged[0].with_flat_values(op(*flat_args, **flat_kwargs))
 
 
-def _same_splits(rows: list[RaggedTensor]) -> list:
+def _same_splits(rows: list[RaggedTensor]) -> list[Operation]:
     """The operations that fail unless ragged tensors have the same rows."""
     text = "Inputs must have identical ragged splits"
     if len({r.ragged_rank for r in rows}) > 1:
@@ -188,46 +195,46 @@ def _same_splits(rows: list[RaggedTensor]) -> list:
     ]
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stacked(parts: list[RaggedOrDense]) -> RaggedOrDense:
     return joining.stack(parts) if isinstance(parts[0], RaggedTensor) else stack(parts)
 
 
-def _gathered(data: Any, order: Any) -> Any:
+def _gathered(data: RaggedOrDense, order: Tensor) -> RaggedOrDense:
     return rows_of.gather(data, order) if isinstance(data, RaggedTensor) else gather(data, order)
 
 
 @export("ragged.stack_dynamic_partitions")
 def stack_dynamic_partitions(
-    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: TensorLike, name: str | None = None
 ) -> RaggedTensor:
     """The rows of `data` sorted by the numbers in `partitions`, those of one number as one row."""
     with name_scope(name, "SegmentStack"):
-        data = convert_to_tensor_or_ragged_tensor(data, name="data")
+        values = convert_to_tensor_or_ragged_tensor(data, name="data")
         rows = convert_to_tensor_or_ragged_tensor(partitions, name="partitions")
         total = to_tensor(num_partitions, rows.dtype.base_dtype, name="num_partitions")
         rank = rows.shape.rank
         if rank is None:
             raise ValueError("partitions must have known rank.")
         total.shape.assert_has_rank(0)
-        rows.shape.assert_is_compatible_with(data.shape[:rank])
+        rows.shape.assert_is_compatible_with(values.shape[:rank])
         if rank == 0:
             row = apply("ExpandDims", rows, 0)
-            return RaggedTensor._of(_stacked([data]), segment_ids_to_row_splits(row, total))
+            return RaggedTensor._of(_stacked([values]), segment_ids_to_row_splits(row, total))
         if rank > 1:
-            return _stacked_below(data, rows, total)
+            return _stacked_below(values, rows, total)
         order = argsort(rows, stable=True)
         ordered = apply("GatherV2", rows, order, 0)
         text = "partitions must be less than num_partitions"
         with control_dependencies([assert_less(ordered[-1:], total, message=text)]):
-            return RaggedTensor._of(_gathered(data, order), segment_ids_to_row_splits(ordered, total))
+            return RaggedTensor._of(_gathered(values, order), segment_ids_to_row_splits(ordered, total))
 
 
-def _stacked_below(data: Any, rows: Any, total: Any) -> RaggedTensor:
-    """Of partitions with several dimensions, those of all rows."""
+def _stacked_below(data: RaggedOrDense, rows: RaggedOrDense, total: Tensor) -> RaggedTensor:
+    """Partitions with several dimensions: goes on with the values of all rows."""
     if not isinstance(data, RaggedTensor):
         data = RaggedTensor.from_tensor(data, ragged_rank=1, row_splits_dtype=rows.dtype)
     if not isinstance(rows, RaggedTensor):
-        rank = max(data.ragged_rank, rows.shape.rank - 1)
+        rank = max(data.ragged_rank, len(rows.shape) - 1)
         rows = RaggedTensor.from_tensor(rows, ragged_rank=rank, row_splits_dtype=rows.dtype)
     splits = apply("Cast", rows.row_splits, DstT=data.row_splits.dtype)
     text = "data and partitions have incompatible ragged shapes"
@@ -237,9 +244,12 @@ def _stacked_below(data: Any, rows: Any, total: Any) -> RaggedTensor:
 
 @export("python.ops.ragged.ragged_tensor.convert_to_tensor_or_ragged_tensor")
 def convert_to_tensor_or_ragged_tensor(
-    value: Any, dtype: Any = None, preferred_dtype: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    preferred_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Any:
-    """A value as a tensor; what is ragged as a ragged tensor."""
+    """A value as a tensor; a ragged value as a ragged tensor."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, RaggedTensor):
         if wanted is not None and not wanted.is_compatible_with(value.dtype):

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.checks import assert_equal
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
 from tensorfleet.ops.ragged.rows import expand_dims, gather_rows, row_count
 
 
 @export("python.ops.ragged.ragged_concat_ops.concat")
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Any:
+def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") -> Any:
     """`tf.concat` where some of the values are ragged."""
     parts = list(values) if isinstance(values, (list, tuple)) else [values]
     if not parts:
         raise ValueError("rt_inputs may not be empty.")
     with name_scope(None if name == "concat" else name, "RaggedConcat"):
-        parts, rank = _alike(parts)
-        return _joined(parts, _axis(axis, rank))
+        alike, rank = _alike(parts)
+        joined: RaggedOrDense = _joined(alike, _axis(axis, rank))
+        return joined
 
 
 @export("ragged.stack", "python.ops.ragged.ragged_concat_ops.stack")
-def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
+def stack(values: TensorLike, axis: TensorLike = 0, name: str | None = None) -> Any:
     """Tensors or ragged tensors as the rows of one more dimension."""
     if not isinstance(values, (list, tuple)):
         values = [values]
@@ -45,15 +48,16 @@ def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
             return RaggedTensor.from_row_lengths(
                 apply("ConcatV2", parts, 0), apply("Pack", [row_count(p) for p in parts]), validate=False
             )
-        parts, _ = _alike(parts)
-        return _joined([_grown(p, axis) for p in parts], axis)
+        alike, _ = _alike(parts)
+        stacked: RaggedOrDense = _joined([_grown(p, axis) for p in alike], axis)
+        return stacked
 
 
-def _grown(part: Any, axis: int) -> Any:
+def _grown(part: RaggedOrDense, axis: int) -> RaggedOrDense:
     return expand_dims(part, axis) if isinstance(part, RaggedTensor) else apply("ExpandDims", part, axis)
 
 
-def _axis(axis: Any, rank: int | None) -> int:
+def _axis(axis: object, rank: int | None) -> int:
     if not isinstance(axis, (int, np.integer)):
         raise TypeError("axis must be an int")
     if axis >= 0:
@@ -67,13 +71,13 @@ def _axis(axis: Any, rank: int | None) -> int:
     return int(axis) + rank
 
 
-def _alike(parts: list) -> tuple[list, int | None]:
+def _alike(values: Sequence[TensorLike]) -> tuple[list[RaggedOrDense], int | None]:
     """The parts with as many ragged dimensions, and their common rank."""
-    parts = [p if isinstance(p, RaggedTensor) else to_tensor(p) for p in parts]
+    parts = [p if isinstance(p, RaggedTensor) else to_tensor(p) for p in values]
     deepest = max((p.ragged_rank for p in parts if isinstance(p, RaggedTensor)), default=0)
     splits = [p.row_splits.dtype.base_dtype for p in parts if isinstance(p, RaggedTensor)]
     kind = dtypes.int64 if dtypes.int64 in splits or not splits else dtypes.int32
-    made = []
+    made: list[RaggedOrDense] = []
     for part in parts:
         if isinstance(part, RaggedTensor):
             whole = part
@@ -93,7 +97,7 @@ def _alike(parts: list) -> tuple[list, int | None]:
     return made, ranks[0] if ranks else None
 
 
-def _joined(parts: list, axis: int) -> Any:
+def _joined(parts: list[Any], axis: int) -> Any:
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0], RaggedTensor):
@@ -113,7 +117,7 @@ def _joined(parts: list, axis: int) -> Any:
     return RaggedTensor._of(_joined([p.values for p in parts], axis - 1), splits)
 
 
-def _side_by_side(parts: list) -> RaggedTensor:
+def _side_by_side(parts: list[RaggedTensor]) -> RaggedTensor:
     """The first rows of all parts as one, then the second ones, and so on."""
     rows = row_count(parts[0])
     same = [
@@ -122,14 +126,14 @@ def _side_by_side(parts: list) -> RaggedTensor:
     with control_dependencies(same):
         rows = apply("Identity", rows)
     count = np.int64(len(parts))
-    below = _joined(parts, 0)
+    below: Any = _joined(parts, 0)
     order = apply("Range", np.int64(0), rows * count, np.int64(1), Tidx=dtypes.int64)
     turned = (order // count) + (order % count) * rows
-    mixed = gather_rows(below, turned)
+    mixed: Any = gather_rows(below, turned)  # ragged, as the parts are
     return RaggedTensor._of(mixed.values, mixed.row_splits[:: len(parts)])
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> RaggedTensor:
+def tile(input: RaggedTensor, multiples: TensorLike, name: str | None = None) -> RaggedTensor:
     """`tf.tile` of a ragged tensor by numbers that are known."""
     with name_scope(name, "RaggedTile"):
         times = multiples if isinstance(multiples, (list, tuple)) else constant_value(to_tensor(multiples))

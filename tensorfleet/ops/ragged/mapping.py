@@ -6,23 +6,27 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.base import dtypes, nest
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.control.while_loop import while_loop
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
 from tensorfleet.ops.ragged.rows import row_of
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 
 @export("python.ops.ragged.ragged_tensor.RaggedTensorType")
 class RaggedTensorType:
-    """What a ragged tensor is: its elements, how many of its dimensions are ragged, how rows are counted."""
+    """The type of a ragged tensor: its elements, how many of its dimensions are ragged, how rows are counted."""
 
-    def __init__(self, dtype: Any, ragged_rank: int, row_splits_dtype: Any = dtypes.int64) -> None:
+    def __init__(
+        self, dtype: DTypeLike, ragged_rank: int, row_splits_dtype: DTypeLike = dtypes.int64
+    ) -> None:
         self._dtype = dtypes.as_dtype(dtype)
         self._ragged_rank = ragged_rank
         self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
@@ -34,7 +38,7 @@ class RaggedTensorType:
 
 @export("python.ops.ragged.ragged_map_ops.map_fn")
 def map_fn(
-    fn: Callable,
+    fn: Callable[[Any], Any],
     elems: Any,
     dtype: Any = None,
     parallel_iterations: int | None = None,
@@ -43,7 +47,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """`fn` of each row of `elems`; of what `dtype` calls a `RaggedTensorType` the results become ragged rows."""
+    """`fn` of each row of `elems`; where `dtype` has a `RaggedTensorType`, the results become ragged rows."""
     if not callable(fn):
         raise TypeError("fn must be callable.")
     with name_scope(name, "map"):
@@ -54,12 +58,12 @@ def map_fn(
         count = first.nrows(dtypes.int32) if isinstance(first, RaggedTensor) else shape_of(first)[0]
         arrays = [_Results(kind, count, infer_shape) for kind in kinds]
 
-        def step(i: Tensor, parts: Any) -> tuple:
+        def step(i: Tensor, parts: list[list[TensorArray]]) -> tuple[Tensor, list[list[TensorArray]]]:
             results = fn(nest.pack_sequence_as(elems, [row_of(e, i) for e in given]))
-            found = nest.flatten(results)
-            if len(found) != len(kinds):
-                raise TypeError(f"fn gives {len(found)} results where dtype says {len(kinds)}.")
-            written = [a.written(p, i, r) for a, p, r in zip(arrays, parts, found, strict=True)]
+            flat = nest.flatten(results)
+            if len(flat) != len(kinds):
+                raise TypeError(f"fn gives {len(flat)} results where dtype says {len(kinds)}.")
+            written = [a.written(p, i, r) for a, p, r in zip(arrays, parts, flat, strict=True)]
             return i + 1, written
 
         start = to_tensor(0), [a.parts for a in arrays]
@@ -76,14 +80,14 @@ def map_fn(
         return nest.pack_sequence_as(declared, results)
 
 
-def _rows(value: Any) -> Any:
+def _rows(value: TensorLike) -> RaggedOrDense:
     made = value if isinstance(value, RaggedTensor) else to_tensor(value, name="elem")
     if made.shape.rank == 0:
         raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
     return made
 
 
-def _type_of(value: Any) -> Any:
+def _type_of(value: TensorLike) -> RaggedTensorType | DType:
     if isinstance(value, RaggedTensor):
         return RaggedTensorType(value.dtype, value.ragged_rank, value.row_splits.dtype)
     return to_tensor(value).dtype.base_dtype
@@ -92,17 +96,18 @@ def _type_of(value: Any) -> Any:
 class _Results:
     """The results of one output: an array of them or, of ragged ones, of their values and of the lengths at each depth."""
 
-    def __init__(self, kind: Any, count: Tensor, infer_shape: bool) -> None:
-        self.kind, self.ragged = kind, isinstance(kind, RaggedTensorType)
-        made = TensorArray
-        depth = kind.ragged_rank if self.ragged else 0
-        values = made(kind.dtype if self.ragged else kind, count, infer_shape=infer_shape and not self.ragged)
-        lengths = [made(kind.row_splits_dtype, count, infer_shape=i == 0) for i in range(depth)]
-        self.parts = [values, *lengths]
+    def __init__(self, kind: RaggedTensorType | DType, count: Tensor, infer_shape: bool) -> None:
+        self.kind = kind
+        if not isinstance(kind, RaggedTensorType):
+            self.parts = [TensorArray(kind, count, infer_shape=infer_shape)]
+            return
+        splits = kind.row_splits_dtype
+        lengths = [TensorArray(splits, count, infer_shape=i == 0) for i in range(kind.ragged_rank)]
+        self.parts = [TensorArray(kind.dtype, count, infer_shape=False), *lengths]
 
-    def written(self, parts: list, i: Tensor, result: Any) -> list:
+    def written(self, parts: list[TensorArray], i: Tensor, result: TensorLike) -> list[TensorArray]:
         """The arrays with the result of one row."""
-        if not self.ragged:
+        if not isinstance(self.kind, RaggedTensorType):
             return [parts[0].write(i, to_tensor(result, self.kind))]
         rows = result if isinstance(result, RaggedTensor) else to_tensor(result)
         inner = rows.ragged_rank if isinstance(rows, RaggedTensor) else 0
@@ -119,9 +124,9 @@ class _Results:
             pieces = [rows.flat_values, rows.nrows(), *rows.nested_row_lengths()]
         return [part.write(i, piece) for part, piece in zip(parts, pieces, strict=True)]
 
-    def joined(self, parts: list) -> Any:
+    def joined(self, parts: list[TensorArray]) -> RaggedOrDense:
         """All results as one tensor."""
-        if not self.ragged:
+        if not isinstance(self.kind, RaggedTensorType):
             return parts[0].stack()
         values, counts, *lengths = parts
         nested = [counts.stack(), *(part.concat() for part in lengths)]

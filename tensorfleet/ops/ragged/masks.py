@@ -6,18 +6,19 @@ from typing import Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.indexing import boolean_mask as dense_boolean_mask
 from tensorfleet.ops.ragged.broadcasting import elementwise
 from tensorfleet.ops.ragged.functions import convert_to_tensor_or_ragged_tensor
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
 from tensorfleet.ops.ragged.rows import gather_rows
 
 
 @export("ragged.boolean_mask")
-def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
-    """What is left of `data` where `mask` is true: rows keep their order and may become shorter."""
+def boolean_mask(data: TensorLike, mask: TensorLike, name: str | None = None) -> Any:
+    """The values of `data` where `mask` is true: rows keep their order and may become shorter."""
     with name_scope(name, "RaggedMask"):
         keep = convert_to_tensor_or_ragged_tensor(mask, preferred_dtype=dtypes.bool_, name="mask")
         if keep.dtype.base_dtype != dtypes.bool_:
@@ -30,10 +31,10 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         return _kept(values, keep)
 
 
-def _kept(data: Any, mask: Any) -> Any:
-    if not isinstance(mask, RaggedTensor) and mask.shape.rank > 1:
+def _kept(data: RaggedOrDense, mask: RaggedOrDense) -> RaggedOrDense:
+    if not isinstance(mask, RaggedTensor) and len(mask.shape) > 1:
         kind = data.row_splits.dtype if isinstance(data, RaggedTensor) else dtypes.int64
-        mask = RaggedTensor.from_tensor(mask, ragged_rank=mask.shape.rank - 1, row_splits_dtype=kind)
+        mask = RaggedTensor.from_tensor(mask, ragged_rank=len(mask.shape) - 1, row_splits_dtype=kind)
     if isinstance(mask, RaggedTensor):
         if not isinstance(data, RaggedTensor):
             kind = mask.row_splits.dtype
@@ -50,7 +51,9 @@ def _kept(data: Any, mask: Any) -> Any:
     return dense_boolean_mask(data, mask)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def where(
+    condition: RaggedTensor, x: TensorLike = None, y: TensorLike = None, name: str | None = None
+) -> RaggedOrDense:
     """`tf.where` with a ragged condition: the places where it is true, or elements of `x` and `y`."""
     if (x is None) != (y is None):
         raise ValueError("x and y must be either both None or both non-None")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -27,35 +28,33 @@ from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.operators import OVERLOADABLE_OPERATORS
 from tensorfleet.ops.ragged import dispatch
+from tensorfleet.ops.ragged.segment_ids import (
+    row_splits_to_segment_ids,
+    segment_ids_to_row_splits,
+    splits_of,
+    zero_of,
+)
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.ops.sparse.dense import sparse_to_dense
 
 _NESTED = {"RowSplits": "nested_row_splits", "RowLengths": "nested_row_lengths"}
 
-
-def _splits(value: Any, name: str) -> Tensor:
-    tensor = to_tensor(value, name=name, preferred=dtypes.int64)
-    if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
-        raise ValueError(f"{name} must have dtype int32 or int64")
-    tensor.shape.assert_has_rank(1)
-    return tensor
+#: A tensor, ragged or not.
+RaggedOrDense: TypeAlias = "RaggedTensor | Tensor"
 
 
-def _wrong(function: str) -> str:
-    return f"Arguments to {function} do not form a valid RaggedTensor"
-
-
-def _values_of(values: Any) -> Any:
+def _values_of(values: TensorLike) -> RaggedOrDense:
     return values if isinstance(values, RaggedTensor) else to_tensor(values, name="values")
 
 
-def _count(values: Any, dtype: DType) -> Tensor:
+def _count(values: RaggedOrDense, dtype: DType) -> Tensor:
     if isinstance(values, RaggedTensor):
-        return cast(values.nrows(), dtype)
+        rows: Tensor = cast(values.nrows(), dtype)
+        return rows
     return shape_of(values, out_type=dtype)[0]
 
 
-def _check_nrows(count: Any, rows: Any) -> None:
+def _check_nrows(count: Array | None, rows: Array | None) -> None:
     if count is not None and count < 0:
         raise ValueError(f"Expected nrows >= 0; got {count}")
     if count is not None and rows is not None and rows.size and count < rows[-1] + 1:
@@ -64,22 +63,18 @@ def _check_nrows(count: Any, rows: Any) -> None:
         )
 
 
-def _zero(dtype: DType) -> Tensor:
-    return to_tensor(np.zeros(1, dtype.as_numpy_dtype))
-
-
 @export("RaggedTensor")
 class RaggedTensor(CompositeTensor):
     """A tensor whose rows may have different lengths. Make one with `tf.ragged.constant` or a `from_` method."""
 
     def __init__(
         self,
-        values: Any,
-        row_splits: Any,
-        cached_row_lengths: Any = None,
-        cached_value_rowids: Any = None,
-        cached_nrows: Any = None,
-        internal: Any = False,
+        values: RaggedOrDense,
+        row_splits: Tensor,
+        cached_row_lengths: Tensor | None = None,
+        cached_value_rowids: Tensor | None = None,
+        cached_nrows: Tensor | None = None,
+        internal: bool = False,
     ) -> None:
         if not internal:
             raise ValueError(
@@ -103,66 +98,71 @@ class RaggedTensor(CompositeTensor):
     # -- making one --
 
     @classmethod
-    def _of(cls, values: Any, row_splits: Tensor) -> RaggedTensor:
+    def _of(cls, values: RaggedOrDense, row_splits: Tensor) -> RaggedTensor:
         return cls(values, row_splits, internal=True)
 
     def _knowing(self, **cached: Tensor) -> RaggedTensor:
-        """The same rows, with what they were made from to be given when it is asked for."""
+        """Keeps the tensors that the rows were made from, so that they need not be computed again."""
         for name, known in cached.items():
             setattr(self, f"_cached_{name}", known)
         return self
 
     @classmethod
     def from_row_splits(
-        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+        cls, values: TensorLike, row_splits: TensorLike, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows that begin at `row_splits`, whose last entry is the end of the last row."""
         with name_scope(name, "RaggedFromRowSplits"):
             if isinstance(row_splits, (list, tuple)) and not row_splits:
                 raise ValueError("row_splits tensor may not be empty.")
-            kept, splits = _values_of(values), _splits(row_splits, "row_splits")
+            kept, splits = _values_of(values), splits_of(row_splits, "row_splits")
             if validate:
-                splits = _checked(kept, splits, _wrong("from_row_splits"))
+                splits = _checked(kept, splits)
             return cls._of(kept, splits)
 
     @classmethod
     def from_row_lengths(
-        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+        cls, values: TensorLike, row_lengths: TensorLike, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows of these lengths, one behind the other."""
         with name_scope(name, "RaggedFromRowLengths"):
-            lengths = _splits(row_lengths, "row_lengths")
+            lengths = splits_of(row_lengths, "row_lengths")
             ends = apply("Cumsum", lengths, np.array(0, np.int32))
-            splits = apply("ConcatV2", [_zero(lengths.dtype), ends], 0)
+            splits = apply("ConcatV2", [zero_of(lengths.dtype), ends], 0)
             return cls.from_row_splits(values, splits, validate=validate)._knowing(row_lengths=lengths)
 
     @classmethod
     def from_row_starts(
-        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+        cls, values: TensorLike, row_starts: TensorLike, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows that begin at `row_starts`; the last one ends with the values."""
         with name_scope(name, "RaggedFromRowStarts"):
-            kept, starts = _values_of(values), _splits(row_starts, "row_starts")
+            kept, starts = _values_of(values), splits_of(row_starts, "row_starts")
             end = apply("Reshape", _count(kept, starts.dtype), [1])
             return cls.from_row_splits(kept, apply("ConcatV2", [starts, end], 0), validate=validate)
 
     @classmethod
     def from_row_limits(
-        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+        cls, values: TensorLike, row_limits: TensorLike, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
         """Rows that end at `row_limits`; the first one begins with the values."""
         with name_scope(name, "RaggedFromRowLimits"):
-            limits = _splits(row_limits, "row_limits")
-            splits = apply("ConcatV2", [_zero(limits.dtype), limits], 0)
+            limits = splits_of(row_limits, "row_limits")
+            splits = apply("ConcatV2", [zero_of(limits.dtype), limits], 0)
             return cls.from_row_splits(values, splits, validate=validate)
 
     @classmethod
     def from_value_rowids(
-        cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        value_rowids: TensorLike,
+        nrows: TensorLike = None,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Rows to which `value_rowids`, in order, sends each value; `nrows` of them."""
         with name_scope(name, "RaggedFromValueRowIds"):
-            rows = _splits(value_rowids, "value_rowids")
+            rows = splits_of(value_rowids, "value_rowids")
             if nrows is None:
                 made = cls.from_row_splits(values, segment_ids_to_row_splits(rows), validate=validate)
                 return made._knowing(value_rowids=rows)
@@ -175,14 +175,22 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_nested_row_splits(
-        cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
+        cls,
+        flat_values: TensorLike,
+        nested_row_splits: Iterable[TensorLike],
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Rows of rows: the splits of the outermost dimension first."""
         return cls._nested(cls.from_row_splits, flat_values, nested_row_splits, name, "RowSplits", validate)
 
     @classmethod
     def from_nested_row_lengths(
-        cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
+        cls,
+        flat_values: TensorLike,
+        nested_row_lengths: Iterable[TensorLike],
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Rows of rows: the lengths of the outermost dimension first."""
         return cls._nested(
@@ -193,8 +201,8 @@ class RaggedTensor(CompositeTensor):
     def from_nested_value_rowids(
         cls,
         flat_values: Any,
-        nested_value_rowids: Any,
-        nested_nrows: Any = None,
+        nested_value_rowids: Sequence[TensorLike],
+        nested_nrows: Sequence[TensorLike] | None = None,
         name: str | None = None,
         validate: bool = True,
     ) -> RaggedTensor:
@@ -203,19 +211,25 @@ class RaggedTensor(CompositeTensor):
         if len(counts) != len(nested_value_rowids):
             raise ValueError("`nested_nrows` must have the same length as `nested_value_rowids`")
         with name_scope(name, "RaggedFromNestedValueRowIds"):
-            made = flat_values
+            made: RaggedTensor = flat_values
             for rows, count in reversed(list(zip(nested_value_rowids, counts, strict=True))):
                 made = cls.from_value_rowids(made, rows, count, validate=validate)
             return made
 
     @classmethod
     def _nested(
-        cls, make: Callable, flat: Any, nested: Any, name: str | None, what: str, validate: bool
+        cls,
+        make: Callable[..., RaggedTensor],
+        flat: Any,
+        nested: Iterable[TensorLike],
+        name: str | None,
+        what: str,
+        validate: bool,
     ) -> RaggedTensor:
         if isinstance(nested, Tensor):
             raise TypeError(f"{_NESTED[what]} must be a list of Tensors")
         with name_scope(name, f"RaggedFromNested{what}"):
-            made = flat
+            made: RaggedTensor = flat
             for part in reversed(list(nested)):
                 made = make(made, part, validate=validate)
             return made
@@ -223,12 +237,12 @@ class RaggedTensor(CompositeTensor):
     @classmethod
     def from_tensor(
         cls,
-        tensor: Any,
-        lengths: Any = None,
-        padding: Any = None,
+        tensor: TensorLike,
+        lengths: TensorLike = None,
+        padding: TensorLike = None,
         ragged_rank: int = 1,
         name: str | None = None,
-        row_splits_dtype: Any = dtypes.int64,
+        row_splits_dtype: DTypeLike = dtypes.int64,
     ) -> RaggedTensor:
         """A dense tensor as rows: whole, cut to `lengths`, or without the `padding` at their ends."""
         if lengths is not None and padding is not None:
@@ -243,26 +257,23 @@ class RaggedTensor(CompositeTensor):
             if dense.shape.rank is not None and ragged_rank >= dense.shape.rank:
                 raise ValueError(f"ragged_rank must be in [1, {dense.shape.rank}), got {ragged_rank}")
             whole = shape_of(dense, out_type=kind)
-            if ragged_rank > 1:
-                inner = apply(
-                    "Reshape", dense, apply("ConcatV2", [np.array([-1]), cast(whole[2:], "int64")], 0)
-                )
-                rows = cls.from_tensor(inner, lengths, padding, ragged_rank - 1, None, kind)
-                return cls.from_row_splits(rows, _even(whole[0], whole[1]), validate=False)
             flat = apply("Reshape", dense, apply("ConcatV2", [np.array([-1]), cast(whole[2:], "int64")], 0))
+            if ragged_rank > 1:
+                rows = cls.from_tensor(flat, lengths, padding, ragged_rank - 1, None, kind)
+                return cls.from_row_splits(rows, _even(whole[0], whole[1]), validate=False)
             if lengths is None and padding is None:
                 return cls.from_row_splits(flat, _even(whole[0], whole[1]), validate=False)
             if lengths is None:
                 lengths = _without_padding(dense, padding, whole, kind)
             counts = cast(to_tensor(lengths), kind)
-            counts = apply("Minimum", apply("Maximum", counts, _zero(kind)[0]), whole[1])
+            counts = apply("Minimum", apply("Maximum", counts, zero_of(kind)[0]), whole[1])
             columns = apply("Range", 0, whole[1], 1, Tidx=kind)
             there = apply("Less", apply("ExpandDims", columns, 0), apply("ExpandDims", counts, 1))
             return cls.from_row_lengths(boolean_mask(dense, there), counts, validate=False)
 
     @classmethod
     def from_sparse(
-        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
+        cls, st_input: TensorLike, name: str | None = None, row_splits_dtype: DTypeLike = dtypes.int64
     ) -> RaggedTensor:
         """The rows of a sparse matrix, in which nothing may be missing in front of a value."""
         kind = dtypes.as_dtype(row_splits_dtype)
@@ -285,12 +296,23 @@ class RaggedTensor(CompositeTensor):
             with control_dependencies([check]):
                 return cls._of(sp.values, apply("Identity", made.row_splits))
 
-    # -- what it holds --
+    # -- its parts --
 
-    values = readonly("_values", "The rows one behind the other.")
-    row_splits = readonly("_row_splits", "Where rows begin, and the end.")
+    @property
+    def values(self) -> Any:
+        """The rows one behind the other: a Tensor, or a RaggedTensor."""
+        return self._values
 
-    dtype = readonly("_values.dtype", "The type of the elements.")
+    @property
+    def row_splits(self) -> Tensor:
+        """Where rows begin, and the end."""
+        return self._row_splits
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._values.dtype
+
     op = readonly("flat_values.op", "The operation of the innermost values.")
     graph = readonly("_row_splits.graph", "The graph of its tensors.")
 
@@ -301,7 +323,7 @@ class RaggedTensor(CompositeTensor):
         return rest.flat_values if isinstance(rest, RaggedTensor) else rest
 
     @property
-    def nested_row_splits(self) -> tuple:
+    def nested_row_splits(self) -> tuple[Tensor, ...]:
         """The splits of all ragged dimensions, the outermost first."""
         rest = self._values
         return (self._row_splits, *(rest.nested_row_splits if isinstance(rest, RaggedTensor) else ()))
@@ -331,7 +353,7 @@ class RaggedTensor(CompositeTensor):
         with name_scope(name, "RaggedValueRowIds"):
             return row_splits_to_segment_ids(self._row_splits)
 
-    def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
+    def nrows(self, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
         """How many rows there are."""
         kind = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
         if self._cached_nrows is not None and self._cached_nrows.dtype == kind:
@@ -349,7 +371,11 @@ class RaggedTensor(CompositeTensor):
         with name_scope(name, "RaggedRowLimits"):
             return self._row_splits[1:]
 
-    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+    @overload
+    def row_lengths(self, axis: Literal[0, 1] = 1, name: str | None = None) -> Tensor: ...
+    @overload
+    def row_lengths(self, axis: int, name: str | None = None) -> RaggedOrDense: ...
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> RaggedOrDense:
         """The lengths of the rows along an axis."""
         with name_scope(name, "RaggedRowLengths"):
             if axis == 0:
@@ -362,41 +388,43 @@ class RaggedTensor(CompositeTensor):
             inner = shape_of(self._values, out_type=self._row_splits.dtype)
             return self.with_values(apply("Fill", inner[: axis - 1], inner[axis - 1]))
 
-    def nested_row_lengths(self, name: str | None = None) -> tuple:
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
         """The row lengths of all ragged dimensions, the outermost first."""
         with name_scope(name, "RaggedNestedRowLengths"):
             return tuple(s[1:] - s[:-1] for s in self.nested_row_splits)
 
-    def nested_value_rowids(self, name: str | None = None) -> tuple:
+    def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
         """The row numbers of all ragged dimensions, the outermost first."""
         with name_scope(name, "RaggedNestedValueRowIds"):
             return tuple(row_splits_to_segment_ids(s) for s in self.nested_row_splits)
 
-    def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Tensor:
+    def bounding_shape(
+        self, axis: TensorLike = None, name: str | None = None, out_type: DTypeLike | None = None
+    ) -> Tensor:
         """The shape of the smallest dense tensor that holds all rows, or its size along an axis."""
         kind = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
         with name_scope(name, "RaggedBoundingBox"):
             sizes = [self.nrows()]
             for lengths in self.nested_row_lengths():
-                sizes.append(apply("Maximum", apply("Max", lengths, [0]), _zero(lengths.dtype)[0]))
+                sizes.append(apply("Maximum", apply("Max", lengths, [0]), zero_of(lengths.dtype)[0]))
             inner = shape_of(self.flat_values, out_type=self._row_splits.dtype)[1:]
             whole = cast(apply("ConcatV2", [apply("Pack", sizes), inner], 0), kind)
             return whole if axis is None else gather(whole, axis)
 
     # -- turned into something else --
 
-    def with_values(self, new_values: Any) -> RaggedTensor:
+    def with_values(self, new_values: TensorLike) -> RaggedTensor:
         """Rows of the same lengths with other values."""
         values = _values_of(new_values)
         return RaggedTensor._of(values, self._row_splits)
 
-    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+    def with_flat_values(self, new_values: TensorLike) -> RaggedTensor:
         """The same rows with other innermost values."""
         if isinstance(self._values, RaggedTensor):
             return self.with_values(self._values.with_flat_values(new_values))
         return self.with_values(new_values)
 
-    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+    def with_row_splits_dtype(self, dtype: DTypeLike) -> RaggedTensor:
         """The same rows with splits of another integer type."""
         kind = dtypes.as_dtype(dtype)
         if kind not in (dtypes.int32, dtypes.int64):
@@ -412,22 +440,24 @@ class RaggedTensor(CompositeTensor):
                 *apply_list("RaggedTensorToSparse", list(self.nested_row_splits), self.flat_values)
             )
 
-    def to_tensor(self, default_value: Any = None, name: str | None = None) -> Tensor:
+    def to_tensor(self, default_value: TensorLike = None, name: str | None = None) -> Tensor:
         """The rows as a dense tensor, filled up with `default_value` (zero, or no text)."""
         with name_scope(name, "RaggedToTensor"):
             sp = self.to_sparse()
             default = zeros((), self.dtype) if default_value is None else to_tensor(default_value, self.dtype)
-            made = sparse_to_dense(sp.indices, sp.dense_shape, sp.values, default, validate_indices=False)
+            parts = sp.indices, sp.dense_shape, sp.values, default
+            made: Tensor = sparse_to_dense(*parts, validate_indices=False)
             made.set_shape(self.shape)
             return made
 
-    def to_list(self) -> list:
+    def to_list(self) -> NoReturn:
         """The rows as nested lists: only of a fetched value."""
         raise ValueError("RaggedTensor.to_list() is only supported in eager mode; fetch it first.")
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> RaggedTensorValue:
         """The value of this tensor, run in `session` or in the default session."""
-        return session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
+        fetched: RaggedTensorValue = session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
+        return fetched
 
     def __str__(self) -> str:
         return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
@@ -435,10 +465,11 @@ class RaggedTensor(CompositeTensor):
     __repr__ = __str__
 
 
-def _checked(values: Any, splits: Tensor, message: str) -> Tensor:
-    """Splits, available only when they begin with 0, do not fall, and end with the values."""
+def _checked(values: RaggedOrDense, splits: Tensor) -> Tensor:
+    """The splits, which fail unless they begin with 0, do not decrease, and end with the values."""
+    message = "Arguments to from_row_splits do not form a valid RaggedTensor"
     checks = [
-        assert_equal(splits[0], _zero(splits.dtype)[0], message=f"{message}:zero"),
+        assert_equal(splits[0], zero_of(splits.dtype)[0], message=f"{message}:zero"),
         assert_non_negative(splits[1:] - splits[:-1], message=f"{message}:monotonic"),
         assert_equal(splits[-1], _count(values, splits.dtype), message=message),
     ]
@@ -451,7 +482,7 @@ def _even(rows: Tensor, length: Tensor) -> Tensor:
     return apply("Range", 0, rows + np.ones((), rows.dtype.as_numpy_dtype), 1, Tidx=rows.dtype) * length
 
 
-def _without_padding(dense: Tensor, padding: Any, whole: Tensor, kind: DType) -> Tensor:
+def _without_padding(dense: Tensor, padding: TensorLike, whole: Tensor, kind: DType) -> Tensor:
     """The lengths of rows up to their last element that is no padding."""
     other = apply("NotEqual", dense, to_tensor(padding, dense.dtype.base_dtype))
     rank = dense.shape.rank
@@ -459,40 +490,6 @@ def _without_padding(dense: Tensor, padding: Any, whole: Tensor, kind: DType) ->
         other = apply("Any", other, np.arange(2, rank, dtype=np.int32))
     places = apply("Range", 1, whole[1] + np.ones((), kind.as_numpy_dtype), 1, Tidx=kind)
     return apply("Max", cast(other, kind) * places, [1])
-
-
-@export("ragged.row_splits_to_segment_ids")
-def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The row of each value, from where rows begin."""
-    with name_scope(name, "RaggedSplitsToSegmentIds"):
-        ends = _splits(splits, "splits")
-        kind = ends.dtype if out_type is None else dtypes.as_dtype(out_type)
-        # A value's row is the number of rows that ended before it.
-        count = apply("Range", 0, ends[-1], 1, Tidx=ends.dtype)
-        found = apply(
-            "UpperBound", apply("ExpandDims", ends[1:], 0), apply("ExpandDims", count, 0), out_type=kind
-        )
-        return apply("Reshape", found, [-1])
-
-
-@export("ragged.segment_ids_to_row_splits")
-def segment_ids_to_row_splits(
-    segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
-) -> Tensor:
-    """Where rows begin, from the row of each value."""
-    with name_scope(name, "RaggedSegmentIdsToRowSplits"):
-        rows = _splits(segment_ids, "segment_ids")
-        kind = rows.dtype.base_dtype if out_type is None else dtypes.as_dtype(out_type)
-        if num_segments is None:
-            last = apply(
-                "Max", apply("ConcatV2", [to_tensor(np.array([-1], rows.dtype.as_numpy_dtype)), rows], 0), [0]
-            )
-            total = last + np.ones((), rows.dtype.as_numpy_dtype)
-        else:
-            total = cast(to_tensor(num_segments), rows.dtype)
-        ones = apply("Fill", apply("Shape", rows), to_tensor(np.ones((), kind.as_numpy_dtype)))
-        counts = apply("UnsortedSegmentSum", ones, rows, total)
-        return apply("ConcatV2", [_zero(kind), apply("Cumsum", counts, np.array(0, np.int32))], 0)
 
 
 dispatch.introduce(

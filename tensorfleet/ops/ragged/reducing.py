@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -18,10 +19,11 @@ from tensorfleet.ops.array.checks import assert_equal
 from tensorfleet.ops.array.constructors import ones_like
 from tensorfleet.ops.math.binary import divide
 from tensorfleet.ops.ragged.broadcasting import elementwise
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
 from tensorfleet.ops.ragged.rows import expand_dims
 
-Segment = Callable[[Tensor, Tensor, Tensor], Tensor]
+#: A function of ragged rows with the arguments of the public function of its name.
+Reduction: TypeAlias = Callable[..., RaggedOrDense]
 
 
 def within_rows(data: RaggedTensor) -> Tensor:
@@ -35,10 +37,10 @@ def within_rows(data: RaggedTensor) -> Tensor:
     return places - apply("GatherV2", data.row_starts(), rows, 0)
 
 
-def segments(op_type: str, data: Any, rows: Tensor, count: Tensor) -> Any:
+def segments(op_type: str, data: RaggedOrDense, rows: Tensor, count: Tensor) -> RaggedOrDense:
     """Rows with the same number brought together by a segment op, element by element."""
     if not isinstance(data, RaggedTensor):
-        return apply_any(op_type, data, rows, count)
+        return apply(op_type, data, rows, count)
     kind = data.row_splits.dtype.base_dtype
     longest = apply("UnsortedSegmentMax", data.row_lengths(), rows, count)
     lengths = apply("Maximum", longest, np.zeros((), kind.as_numpy_dtype))
@@ -49,8 +51,10 @@ def segments(op_type: str, data: Any, rows: Tensor, count: Tensor) -> Any:
     return RaggedTensor._of(inner, splits)
 
 
-def _along(op_type: str, data: Any, axis: int, dense: Callable) -> Any:
-    """One dimension away."""
+def _along(
+    op_type: str, data: RaggedOrDense, axis: int, dense: Callable[[Tensor, int], Tensor]
+) -> RaggedOrDense:
+    """Reduces one dimension."""
     if not isinstance(data, RaggedTensor):
         return dense(data, axis)
     if axis == 0:
@@ -64,13 +68,13 @@ def _along(op_type: str, data: Any, axis: int, dense: Callable) -> Any:
     return data.with_values(_along(op_type, data.values, axis - 1, dense))
 
 
-def _axes(axis: Any, rank: int | None) -> list[int] | None:
+def _axes(axis: TensorLike, rank: int | None) -> list[int] | None:
     if axis is None:
         return None
     known = constant_value(to_tensor(axis)) if not isinstance(axis, (int, list, tuple)) else axis
     if known is None:
         raise ValueError("axis must be known at graph construction time.")
-    found = []
+    positions = []
     for a in np.asarray(known).ravel().tolist():
         if a < 0:
             if rank is None:
@@ -78,23 +82,25 @@ def _axes(axis: Any, rank: int | None) -> list[int] | None:
             a += rank
         if rank is not None and not 0 <= a < rank:
             raise ValueError(f"axis={a} out of bounds: expected {-rank}<=axis<{rank}")
-        found.append(int(a))
-    return sorted(set(found), reverse=True)
+        positions.append(int(a))
+    return sorted(set(positions), reverse=True)  # from behind: those before keep their numbers
 
 
-def _reduced(data: RaggedTensor, axis: Any, keepdims: Any, kind: str, op_type: str) -> Any:
+def _reduced(
+    data: RaggedTensor, axis: TensorLike, keepdims: bool | None, kind: str, op_type: str
+) -> RaggedOrDense:
     axes = _axes(axis, data.shape.rank)
     if axes is None:
         flat = data.flat_values
         every = apply("Range", 0, apply("Rank", flat), 1)
-        made: Any = apply_any(kind, flat, every)
+        total = apply(kind, flat, every)
         rank = data.shape.rank
-        return apply("Reshape", made, [1] * rank) if keepdims and rank else made
+        return apply("Reshape", total, [1] * rank) if keepdims and rank else total
 
     def dense(x: Tensor, a: int) -> Tensor:
-        return apply_any(kind, x, [a])
+        return apply(kind, x, [a])
 
-    made = data
+    made: RaggedOrDense = data
     for a in axes:
         made = _along(op_type, made, a, dense)
         if keepdims:
@@ -102,15 +108,15 @@ def _reduced(data: RaggedTensor, axis: Any, keepdims: Any, kind: str, op_type: s
     return made
 
 
-def _declare(name: str, kind: str, op_type: str) -> Callable:
+def _declare(name: str, kind: str, op_type: str) -> Reduction:
     def reduce(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: Any = None,
+        input_tensor: RaggedTensor,
+        axis: TensorLike = None,
+        keepdims: bool | None = None,
         name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: Any = None,
-    ) -> Any:
+        reduction_indices: TensorLike = None,
+        keep_dims: bool | None = None,
+    ) -> RaggedOrDense:
         with name_scope(name, f"RaggedReduce{kind}"):
             along = reduction_indices if axis is None else axis
             return _reduced(input_tensor, along, keep_dims if keepdims is None else keepdims, kind, op_type)
@@ -127,33 +133,34 @@ reduce_min = _declare("reduce_min", "Min", "UnsortedSegmentMin")
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    input_tensor: RaggedTensor,
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Any:
+    reduction_indices: TensorLike = None,
+    keep_dims: bool | None = None,
+) -> RaggedOrDense:
     """`tf.reduce_mean` of a ragged tensor."""
     with name_scope(name, "RaggedReduceMean"):
         given = (axis, keepdims, None, reduction_indices, keep_dims)
-        total = reduce_sum(input_tensor, *given)
+        total: Any = reduce_sum(input_tensor, *given)
         ones = input_tensor.with_flat_values(apply("OnesLike", input_tensor.flat_values))
-        count = reduce_sum(ones, *given)
+        count: Any = reduce_sum(ones, *given)
         if isinstance(total, RaggedTensor):
             return total.with_flat_values(total.flat_values / count.flat_values)
-        return total / count
+        mean: Tensor = total / count
+        return mean
 
 
-def _logical(name: str, number: Callable) -> Callable:
+def _logical(name: str, number: Reduction) -> Reduction:
     def reduce(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: Any = None,
+        input_tensor: RaggedTensor,
+        axis: TensorLike = None,
+        keepdims: bool | None = None,
         name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: Any = None,
-    ) -> Any:
+        reduction_indices: TensorLike = None,
+        keep_dims: bool | None = None,
+    ) -> RaggedOrDense:
         with name_scope(name, "RaggedReduceLogical"):
             numbers = input_tensor.with_flat_values(
                 apply("Cast", input_tensor.flat_values, DstT=dtypes.int32)
@@ -172,8 +179,10 @@ reduce_all = _logical("reduce_all", reduce_prod)
 reduce_any = _logical("reduce_any", reduce_sum)
 
 
-def _by_segment(name: str, op_type: str) -> Callable:
-    def segment(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+def _by_segment(name: str, op_type: str) -> Reduction:
+    def segment(
+        data: RaggedOrDense, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+    ) -> RaggedOrDense:
         with name_scope(name, f"Ragged{op_type}"):
             if isinstance(segment_ids, RaggedTensor):
                 return segment(*_inside(data, segment_ids), num_segments)
@@ -185,7 +194,7 @@ def _by_segment(name: str, op_type: str) -> Callable:
     return segment
 
 
-def _inside(data: Any, segment_ids: RaggedTensor) -> tuple[Any, Any]:
+def _inside(data: RaggedOrDense, segment_ids: RaggedTensor) -> tuple[RaggedOrDense, RaggedOrDense]:
     """The values of ragged rows, and the segments they belong to."""
     if not isinstance(data, RaggedTensor):
         raise ValueError("If segment_ids is ragged, then data must be ragged.")
@@ -196,11 +205,13 @@ def _inside(data: Any, segment_ids: RaggedTensor) -> tuple[Any, Any]:
         return data.values, rows if isinstance(rows, RaggedTensor) else identity(rows)
 
 
-def _averaged(name: str, divisor: str) -> Callable:
+def _averaged(name: str, divisor: str) -> Reduction:
     """A sum by segments over how many there were, or over the root of that."""
     total_of = _by_segment(name, "UnsortedSegmentSum")
 
-    def segment(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    def segment(
+        data: RaggedOrDense, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+    ) -> RaggedOrDense:
         with name_scope(name, f"Ragged{divisor}"):
             total = total_of(data, segment_ids, num_segments)
             ones = elementwise(ones_like, data)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.checks import assert_equal
 from tensorfleet.ops.array.shape import shape as shape_of
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedOrDense, RaggedTensor
 
 
-def gather_rows(data: Any, numbers: Tensor) -> Any:
+def gather_rows(data: RaggedOrDense, numbers: Tensor) -> RaggedOrDense:
     """The rows with these numbers, a vector."""
     if not isinstance(data, RaggedTensor):
         return apply("GatherV2", data, numbers, 0)
@@ -25,7 +27,7 @@ def gather_rows(data: Any, numbers: Tensor) -> Any:
     return ranges_of(data, starts, limits, 1)
 
 
-def ranges_of(data: RaggedTensor, starts: Tensor, limits: Tensor, step: Any) -> RaggedTensor:
+def ranges_of(data: RaggedTensor, starts: Tensor, limits: Tensor, step: TensorLike) -> RaggedTensor:
     """Rows made of the values between places among them."""
     kind = data.row_splits.dtype.base_dtype
     splits, places = apply_list(
@@ -35,13 +37,13 @@ def ranges_of(data: RaggedTensor, starts: Tensor, limits: Tensor, step: Any) -> 
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: int | None = None,
     batch_dims: int = 0,
-) -> Any:
+) -> RaggedOrDense:
     """`tf.gather` where the rows or their numbers are ragged."""
     if axis not in (None, 0):
         raise ValueError("axis != 0 is not supported for ragged gather yet.")
@@ -70,7 +72,7 @@ def _under(rows: RaggedTensor, params: RaggedTensor) -> RaggedTensor:
     )
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+def batch_gather(params: RaggedOrDense, indices: TensorLike, name: str | None = None) -> RaggedOrDense:
     """`tf.batch_gather` of ragged rows: from each row the values whose places in it are given."""
     with name_scope(name, "RaggedBatchGather"):
         numbers = indices if isinstance(indices, RaggedTensor) else to_tensor(indices, preferred=dtypes.int64)
@@ -91,13 +93,15 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
             if outer:
                 return places.with_values(batch_gather(rows.values, places.values))
             starts = apply("GatherV2", rows.row_starts(), places.value_rowids(), 0)
-        found = gather(rows.values, starts + apply("Cast", places.values, DstT=starts.dtype))
-        if isinstance(numbers, RaggedTensor) or isinstance(found, RaggedTensor):
-            return places.with_values(found)
-        return apply("Reshape", found, apply("ConcatV2", [shape_of(numbers), shape_of(found)[1:]], 0))
+        values = gather(rows.values, starts + apply("Cast", places.values, DstT=starts.dtype))
+        if isinstance(numbers, RaggedTensor) or isinstance(values, RaggedTensor):
+            return places.with_values(values)
+        return apply("Reshape", values, apply("ConcatV2", [shape_of(numbers), shape_of(values)[1:]], 0))
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+def gather_nd(
+    params: RaggedOrDense, indices: TensorLike, batch_dims: int = 0, name: str | None = None
+) -> RaggedOrDense:
     """`tf.gather_nd` of ragged rows: each index goes down one dimension."""
     if batch_dims:
         raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
@@ -121,7 +125,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
         return _down(params, [numbers[:, i] for i in range(depth)])
 
 
-def _down(params: Any, numbers: list[Tensor]) -> Any:
+def _down(params: RaggedOrDense, numbers: list[Tensor]) -> RaggedOrDense:
     first, *rest = numbers
     while rest and isinstance(params, RaggedTensor):
         kind = params.row_splits.dtype
@@ -133,7 +137,7 @@ def _down(params: Any, numbers: list[Tensor]) -> Any:
     return apply("GatherNd", params, apply("Pack", places, axis=1))
 
 
-def row_of(data: Any, number: Any) -> Any:
+def row_of(data: RaggedOrDense, number: Tensor | int) -> RaggedOrDense:
     """One row, of ragged or of dense ones."""
     if not isinstance(data, RaggedTensor):
         return data[number]
@@ -142,7 +146,7 @@ def row_of(data: Any, number: Any) -> Any:
     return rows_between(data.values, first, following)
 
 
-def rows_between(data: Any, first: Any, end: Any) -> Any:
+def rows_between(data: RaggedOrDense, first: Tensor, end: Tensor) -> RaggedOrDense:
     """Neighbouring rows."""
     if not isinstance(data, RaggedTensor):
         return data[first:end]
@@ -153,7 +157,9 @@ def rows_between(data: Any, first: Any, end: Any) -> Any:
 # -- new dimensions ----------------------------------------------------------------------------------
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+def expand_dims(
+    input: RaggedOrDense, axis: Any = None, name: str | None = None, dim: int | None = None
+) -> RaggedOrDense:
     """`tf.expand_dims` of a ragged tensor."""
     axis = dim if axis is None else axis
     with name_scope(name, "RaggedExpandDims"):
@@ -165,7 +171,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         return _expanded(input, axis)
 
 
-def _expanded(data: Any, axis: int) -> Any:
+def _expanded(data: RaggedOrDense, axis: int) -> RaggedOrDense:
     if not isinstance(data, RaggedTensor):
         return apply("ExpandDims", data, axis)
     kind = data.row_splits.dtype.base_dtype
@@ -180,14 +186,14 @@ def _expanded(data: Any, axis: int) -> Any:
 # -- square brackets ---------------------------------------------------------------------------------
 
 
-def getitem(data: RaggedTensor, key: Any) -> Any:
-    """`data[key]`: numbers and slices of rows, slices of what is inside, new dimensions."""
+def getitem(data: RaggedTensor, key: Any) -> RaggedOrDense:
+    """`data[key]`: numbers and slices of rows, slices within rows, new dimensions."""
     with name_scope(None, "RaggedGetItem"):
         keys = list(key) if isinstance(key, tuple) else [key]
         return _outer(data, _spelled_out(data, keys))
 
 
-def _spelled_out(data: RaggedTensor, keys: list) -> list:
+def _spelled_out(data: RaggedTensor, keys: list[Any]) -> list[Any]:
     """The keys with the ellipsis replaced by whole slices."""
     places = [i for i, k in enumerate(keys) if k is Ellipsis]
     if not places:
@@ -204,7 +210,7 @@ def _spelled_out(data: RaggedTensor, keys: list) -> list:
     ]
 
 
-def _outer(data: Any, keys: list) -> Any:
+def _outer(data: RaggedOrDense, keys: list[Any]) -> RaggedOrDense:
     if not keys:
         return data
     if not isinstance(data, RaggedTensor):
@@ -227,7 +233,7 @@ def _sliced_rows(data: RaggedTensor, key: slice) -> RaggedTensor:
     return ranges_of(data, data.row_starts()[key], data.row_limits()[key], 1)
 
 
-def _inner(data: Any, keys: list) -> Any:
+def _inner(data: RaggedOrDense, keys: list[Any]) -> RaggedOrDense:
     """The keys from the second dimension on."""
     if not keys:
         return data
@@ -255,7 +261,7 @@ def _sliced_columns(data: RaggedTensor, key: slice) -> RaggedTensor:
     lengths, starts = data.row_lengths(), data.row_starts()
     low, high = (0, None) if step > 0 else (-1, -1)
 
-    def place(value: Any, default: Tensor) -> Tensor:
+    def place(value: TensorLike, default: Tensor) -> Tensor:
         if value is None:
             return default
         number = apply("Cast", to_tensor(value), DstT=kind)
@@ -269,34 +275,38 @@ def _sliced_columns(data: RaggedTensor, key: slice) -> RaggedTensor:
     return ranges_of(data, starts + first, starts + end, step)
 
 
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def size(input: RaggedTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """`tf.size`: how many values there are."""
     with name_scope(name, "RaggedSize"):
         return apply("Size", input.flat_values, out_type=out_type)
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: RaggedTensor, name: str | None = None) -> Tensor:
     """`tf.rank`: the number of dimensions, ragged ones included."""
     with name_scope(name, "RaggedRank"):
         return apply("Rank", input.flat_values) + input.ragged_rank
 
 
-def row_count(data: Any) -> Tensor:
+def row_count(data: RaggedOrDense) -> Tensor:
     """The number of rows, as int64."""
     if isinstance(data, RaggedTensor):
         return data.nrows(dtypes.int64)
     return shape_of(data, out_type=dtypes.int64)[0]
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+def squeeze(
+    input: RaggedTensor,
+    axis: int | Sequence[int] | None = None,
+    name: str | None = None,
+    squeeze_dims: int | Sequence[int] | None = None,
+) -> RaggedOrDense:
     """`tf.squeeze` of ragged rows: dimensions all of whose rows have one value."""
     axis = squeeze_dims if axis is None else axis
     if axis is None:
         raise ValueError("Ragged.squeeze must have an axis argument.")
     with name_scope(name, "RaggedSqueeze"):
         axes = [axis] if isinstance(axis, int) else list(axis)
-        rank = input.shape.rank
-        gone = sorted({a + rank if a < 0 else a for a in axes}, reverse=True)
+        gone = sorted({a + len(input.shape) if a < 0 else a for a in axes}, reverse=True)
         lengths, flat = list(input.nested_row_lengths()), input.flat_values
         inner = [a - len(lengths) for a in gone if a > len(lengths)]
         flat = apply("Squeeze", flat, squeeze_dims=inner) if inner else flat

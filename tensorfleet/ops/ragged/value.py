@@ -9,13 +9,14 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import Array
 
 
 @export("ragged.RaggedTensorValue")
 class RaggedTensorValue:
-    """The numpy form of a `RaggedTensor`: what is fed for one and what fetching one gives."""
+    """The numpy form of a `RaggedTensor`, which you feed and fetch."""
 
-    def __init__(self, values: Any, row_splits: Any) -> None:
+    def __init__(self, values: Array | RaggedTensorValue, row_splits: Array) -> None:
         if not isinstance(row_splits, (np.ndarray, np.generic)) or row_splits.dtype not in (
             np.int64,
             np.int32,
@@ -23,21 +24,21 @@ class RaggedTensorValue:
             raise TypeError("row_splits must be a numpy array of type int32 or int64")
         if not isinstance(values, (np.ndarray, np.generic, RaggedTensorValue)):
             raise TypeError("values must be a numpy array or a RaggedTensorValue")
-        self._values: Any = values
-        self._row_splits: Any = row_splits
+        self._values = values
+        self._row_splits = row_splits
 
     row_splits = readonly("_row_splits", "Where rows begin, and the end.")
     values = readonly("_values", "The rows one behind the other.")
     dtype = readonly("_values.dtype", "The numpy type of the elements.")
 
     @property
-    def flat_values(self) -> np.ndarray:
+    def flat_values(self) -> Array:
         """The values of the innermost rows."""
         rest = self._values
         return rest.flat_values if isinstance(rest, RaggedTensorValue) else rest
 
     @property
-    def nested_row_splits(self) -> tuple:
+    def nested_row_splits(self) -> tuple[Array, ...]:
         """The splits of all ragged dimensions, the outermost first."""
         rest = self._values
         return (self._row_splits, *(rest.nested_row_splits if isinstance(rest, RaggedTensorValue) else ()))
@@ -48,11 +49,11 @@ class RaggedTensorValue:
         return len(self.nested_row_splits)
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int | None, ...]:
         """The shape, None for ragged dimensions."""
         return (len(self._row_splits) - 1, None, *self._values.shape[1:])
 
-    def to_list(self) -> list:
+    def to_list(self) -> list[Any]:
         """The rows as nested lists."""
         rest = self._values
         flat = rest.to_list() if isinstance(rest, RaggedTensorValue) else rest.tolist()

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check, HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import get_default_graph, name_scope
 from tensorfleet.kernels import philox, philox_normal, philox_rejection
 from tensorfleet.ops.array.basic import with_dependencies
 from tensorfleet.ops.array.checks import Assert
-from tensorfleet.ops.common import ints, same_as_input, shape_given_by
+from tensorfleet.ops.common import ints, same_as_input, shape_given_by, static_value
 from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.math.reduce_functions import reduce_all
 from tensorfleet.ops.samples import case
 
+# TensorFlow's default, so that an op with a seed in a graph without one gives TensorFlow's numbers.
 _DEFAULT_GRAPH_SEED = 87654321
 MAX_SEED = 2**31 - 1
+
+#: A function that draws numbers: `draw(xp, stream, dims, dtype)`.
+Draw: TypeAlias = Callable[..., Array]
+
+
+class RandomKernel(Protocol):
+    """The kernel of one operation, as the runtime prepares it."""
+
+    def call(self, xp: ArrayModule, arguments: list[Any]) -> tuple[Array, ...]:
+        """The outputs for these arguments."""
 
 
 @export("get_seed", "random.get_seed")
@@ -51,12 +64,12 @@ def seeds(seed: int | None) -> dict[str, Any]:
     return {"seed": first or 0, "seed2": second or 0}
 
 
-def _sized(op_type: str) -> Callable[[Operation, list], int]:
+def _sized(op_type: str) -> Callable[[Operation, list[Array]], int]:
     """How far a run moves the stream of an op that draws one number per output element."""
     return lambda op, outputs: philox.reserved(op_type, int(np.prod(outputs[0].shape, dtype=np.int64)))
 
 
-def _checked_shape(shape: Any) -> tuple[int, ...]:
+def _checked_shape(shape: Array) -> tuple[int, ...]:
     if np.ndim(shape) != 1:
         text = ",".join(map(str, np.shape(shape)))
         raise errors.invalid(f"shape must be a vector of {{int32,int64}}, got shape [{text}]")
@@ -66,7 +79,7 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
     return dims
 
 
-def _checked_samples(shape: Any, parameters: Any) -> tuple[int, ...]:
+def _checked_samples(shape: Array, parameters: Array) -> tuple[int, ...]:
     """The same where so many numbers are drawn for each parameter."""
     dims = _checked_shape(shape)
     if math.prod(dims) * np.size(parameters) >= 1 << 63:
@@ -80,7 +93,7 @@ _SHAPED = "seed: int = 0; seed2: int = 0; dtype: floating; T: index"
 _EXAMPLES = [case(np.array([2, 3], np.int32), seed=3, seed2=4, dtype=dtypes.float32)]
 
 
-def _shaped(name: str) -> Callable:
+def _shaped(name: str) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         "shape: T[1] -> output: dtype",
@@ -94,17 +107,17 @@ def _shaped(name: str) -> Callable:
 
 
 @_shaped("RandomUniform")
-def _random_uniform(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+def _random_uniform(xp: ArrayModule, rng: Array, shape: Array, *, dtype: dtypes.DType) -> Array:
     return philox.random_uniform(xp, rng, _checked_shape(shape), dtype.np_dtype)
 
 
 @_shaped("RandomStandardNormal")
-def _random_standard_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+def _random_standard_normal(xp: ArrayModule, rng: Array, shape: Array, *, dtype: dtypes.DType) -> Array:
     return philox_normal.random_standard_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
 
 
 @_shaped("TruncatedNormal")
-def _truncated_normal(xp: Any, rng: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+def _truncated_normal(xp: ArrayModule, rng: Array, shape: Array, *, dtype: dtypes.DType) -> Array:
     return philox_normal.truncated_normal(xp, rng, _checked_shape(shape), dtype.np_dtype)
 
 
@@ -127,23 +140,32 @@ def between_scalars(op: Operation, first: int, drawn: TensorShape) -> TensorShap
     examples=[case(np.array([5], np.int32), np.int32(2), np.int32(9), seed=1, seed2=2)],
 )
 def _random_uniform_int(
-    xp: Any, rng: Any, shape: Any, minval: Any, maxval: Any, *, Tout: dtypes.DType, check: Any
-) -> Any:
+    xp: ArrayModule,
+    rng: Array,
+    shape: Array,
+    minval: Array,
+    maxval: Array,
+    *,
+    Tout: dtypes.DType,
+    check: Check,
+) -> Array:
     dims = _checked_shape(shape)
     check(minval < maxval, lambda: f"Need minval < maxval, got {minval} >= {maxval}")
     return philox.random_uniform_int(xp, rng, dims, Tout.np_dtype, minval, maxval)
 
 
-def draw_each(op: Operation, kernel: Any, stream: Any, n: int, arguments: Sequence[Any]) -> np.ndarray:
-    """What `n` runs of an op that draws as many numbers as its first argument says give, one after the other."""
+def draw_each(op: Operation, kernel: RandomKernel, stream: Array, n: int, arguments: Sequence[Any]) -> Array:
+    """The results of `n` runs in a row of an op whose first argument is the shape of its output."""
     dims = _checked_shape(arguments[0])
     size = int(np.prod(dims, dtype=np.int64))
     group = 16 // max(4, op._outputs[0].dtype.np_dtype.itemsize)  # numbers that are made of one block
     groups = max(1, -(-size // group))
+    # Rejected numbers of a truncated normal are drawn again from the blocks that the op sets aside.
     length = groups * (group * philox.reserved(op.type, 1) // 4 if op.type == "TruncatedNormal" else 1)
     stretches = philox.Stretches(stream, length, philox.reserved(op.type, size))
     (drawn,) = kernel.call(np, [stretches, np.array([n, groups * group]), *arguments[1:]])
-    return drawn[:, :size].reshape(n, *dims)
+    result: Array = drawn[:, :size].reshape(n, *dims)
+    return result
 
 
 # Swapping elements one by one is faster in Python than compiled for XLA, and compiling it takes seconds.
@@ -156,15 +178,15 @@ def draw_each(op: Operation, kernel: Any, stream: Any, n: int, arguments: Sequen
     stateful=True,
     examples=[case(np.arange(12, dtype=np.float32).reshape(6, 2), seed=1, seed2=2)],
 )
-def _random_shuffle(ctx: Any, value: Any) -> Any:
+def _random_shuffle(ctx: HostContext, value: Array) -> Array:
     value = np.asarray(value)
     rows = value.shape[0] if value.ndim else 0
     rng = ctx.random(philox.reserved("RandomShuffle", rows))
     return value if rows <= 1 else np.take(value, philox.random_shuffle(np, rng, rows), axis=0)
 
 
-def shuffle_each(stream: Any, values: np.ndarray) -> np.ndarray:
-    """What runs of RandomShuffle give for some values that lie in one array, one after the other."""
+def shuffle_each(stream: Array, values: Array) -> Array:
+    """The results of one run of RandomShuffle after the other, for values that are the rows of an array."""
     n, rows = values.shape[:2]
     if rows < 2:
         return values
@@ -176,12 +198,11 @@ def shuffle_each(stream: Any, values: np.ndarray) -> np.ndarray:
         there = order[every, targets[:, i]]
         order[every, targets[:, i]] = order[:, i]
         order[:, i] = there
-    return values[every[:, None], order]
+    result: Array = values[every[:, None], order]
+    return result
 
 
 def _multinomial_shape(op: Operation) -> TensorShape:
-    from tensorfleet.ops.common import static_value
-
     count = static_value(op, 1)
     logits = op._inputs[0].shape.with_rank(2)
     return TensorShape([logits.as_list()[0], None if count is None else int(count)])
@@ -200,9 +221,11 @@ def _multinomial_shape(op: Operation) -> TensorShape:
         case(np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], np.float32)), np.int32(4), seed=1, seed2=2)
     ],
 )
-def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dtype: dtypes.DType) -> Any:
+def _multinomial(
+    xp: ArrayModule, rng: Array, logits: Array, num_samples: Array, *, output_dtype: dtypes.DType
+) -> Array:
     if not logits.shape[1]:
-        raise errors.InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+        raise errors.invalid("num_classes should be positive, got 0")
     if num_samples < 0:
         raise errors.invalid(f"num_samples should be nonnegative, got {int(num_samples)}")
     return philox.multinomial(xp, rng, logits, int(num_samples), output_dtype.np_dtype)
@@ -216,18 +239,18 @@ def _multinomial(xp: Any, rng: Any, logits: Any, num_samples: Any, *, output_dty
     static=["shape"],
     rng=_sized("RandomGamma"),
     stateful=True,
-    compiles_like=400,
+    compiles_like=400,  # its loop of rejections takes XLA that much longer than an ordinary op
     examples=[
         case(np.array([400], np.int32), np.array([0, 0.2, 0.9, 1, 1.1, 7]), seed=1, seed2=2, grad=False)
     ],
 )
-def _random_gamma(xp: Any, rng: Any, shape: Any, alpha: Any) -> Any:
+def _random_gamma(xp: ArrayModule, rng: Array, shape: Array, alpha: Array) -> Array:
     return philox_rejection.random_gamma(xp, rng, _checked_samples(shape, alpha), alpha)
 
 
 @gradient("RandomGamma")
-def _random_gamma_grad(op: Operation, dy: Any) -> Any:
-    """Of a sample by its parameter: how far it moves so that as much of the distribution stays below it."""
+def _random_gamma_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor]:
+    """Implicit differentiation: a sample moves with `alpha` so that the share of the distribution below it stays."""
     x = op.outputs[0]
     alpha = op.inputs[1] + apply("ZerosLike", x)
     density = apply("Exp", (alpha - 1.0) * apply("Log", x) - x - apply("Lgamma", alpha))
@@ -250,7 +273,7 @@ def _random_gamma_grad(op: Operation, dy: Any) -> Any:
         case(np.array([2, 3], np.int32), np.float32(11), seed=1, dtype="half"),
     ],
 )
-def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
+def _random_poisson(xp: ArrayModule, rng: Array, shape: Array, rate: Array, *, dtype: dtypes.DType) -> Array:
     return philox_rejection.random_poisson(xp, rng, _checked_samples(shape, rate), rate, dtype.np_dtype)
 
 
@@ -266,7 +289,9 @@ def _random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.D
     removed=(25, "Replaced by RandomPoissonV2"),
     examples=[],
 )
-def _old_random_poisson(xp: Any, rng: Any, shape: Any, rate: Any, *, dtype: dtypes.DType) -> Any:
+def _old_random_poisson(
+    xp: ArrayModule, rng: Array, shape: Array, rate: Array, *, dtype: dtypes.DType
+) -> Array:
     return _random_poisson(xp, rng, shape, rate, dtype=dtype)
 
 
@@ -275,36 +300,37 @@ not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "
 not_differentiable("RandomShuffle", "Multinomial", "RandomPoissonV2")
 
 
-def _shape_tensor(shape: Any) -> Tensor:
+def _shape_tensor(shape: TensorLike) -> Tensor:
     if isinstance(shape, (list, tuple, TensorShape)) and len(shape) == 0:
         return to_tensor(np.zeros(0, np.int32), name="shape")
     return to_tensor(shape, name="shape", preferred=dtypes.int32)
 
 
+_UNIFORM_TYPES = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
+
+
+def checked_dtype(dtype: DTypeLike, maxval: TensorLike) -> dtypes.DType:
+    """The type of uniform numbers; ValueError for another type, and for integers without an upper limit."""
+    kind = dtypes.as_dtype(dtype)
+    if kind.name not in _UNIFORM_TYPES:
+        raise ValueError(f"Invalid dtype {kind}")
+    if maxval is None and kind.is_integer:
+        raise ValueError(f"Must specify maxval for integer dtype {kind}")
+    return kind
+
+
 @export("random_uniform", "random.uniform")
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Uniform numbers in [minval, maxval); integers need `maxval`."""
-    kind = dtypes.as_dtype(dtype)
-    if kind not in (
-        dtypes.float16,
-        dtypes.bfloat16,
-        dtypes.float32,
-        dtypes.float64,
-        dtypes.int32,
-        dtypes.int64,
-    ):
-        raise ValueError(f"Invalid dtype {kind}")
-    if maxval is None:
-        if kind.is_integer:
-            raise ValueError(f"Must specify maxval for integer dtype {kind}")
-        maxval = 1
+    kind = checked_dtype(dtype, maxval)
+    maxval = 1 if maxval is None else maxval
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
         dims = _shape_tensor(shape)
         low = to_tensor(minval, kind, name="min")
@@ -317,24 +343,20 @@ def random_uniform(
         )
 
 
-def _scaled(drawn: Tensor, mean: Any, stddev: Any, scope: str) -> Tensor:
-    return apply("AddV2", apply("Mul", drawn, stddev, name="mul"), mean, name=scope)
-
-
 def _normal(op_type: str, public: str, does: str) -> Callable[..., Tensor]:
     def function(
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = dtypes.float32,
         seed: int | None = None,
         name: str | None = None,
     ) -> Tensor:
         with name_scope(name, public, [shape, mean, stddev]) as scope:
             dims = _shape_tensor(shape)
             centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
-            drawn = apply_any(op_type, dims, dtype=dtypes.as_dtype(dtype), **seeds(seed))
-            return _scaled(drawn, centre, spread, scope)
+            drawn = apply(op_type, dims, dtype=dtypes.as_dtype(dtype), **seeds(seed))
+            return apply("AddV2", apply("Mul", drawn, spread, name="mul"), centre, name=scope)
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = does
@@ -350,41 +372,55 @@ truncated_normal = _normal(
 
 
 @export("random_shuffle", "random.shuffle")
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of `value` in a random order."""
     return apply("RandomShuffle", value, name=name, **seeds(seed))
 
 
+def _classes(
+    scope: str,
+    logits: TensorLike,
+    count: TensorLike,
+    dtype: DTypeLike | None,
+    seed: int | None,
+    name: str | None,
+) -> Tensor:
+    with name_scope(name, scope, [logits]):
+        kind = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+        rows = to_tensor(logits, name="logits")
+        return apply("Multinomial", rows, count, output_dtype=kind, **seeds(seed))
+
+
 @export("multinomial", "random.multinomial")
 def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Draws classes from each row's unnormalized log-probabilities."""
-    with name_scope(name, "multinomial", [logits]):
-        kind = dtypes.int64 if output_dtype is None else dtypes.as_dtype(output_dtype)
-        return apply(
-            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **seeds(seed)
-        )
+    return _classes("multinomial", logits, num_samples, output_dtype, seed, name)
 
 
 @export("random.categorical")
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Draws classes from each row's unnormalized log-probabilities."""
-    with name_scope(name, "categorical", [logits]):
-        kind = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-        return apply(
-            "Multinomial", to_tensor(logits, name="logits"), num_samples, output_dtype=kind, **seeds(seed)
-        )
+    return _classes("categorical", logits, num_samples, dtype, seed, name)
 
 
 @export("random_gamma", "random.gamma")
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -401,7 +437,11 @@ def random_gamma(
 
 @export("random_poisson", "random.poisson")
 def random_poisson(
-    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    lam: TensorLike,
+    shape: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Poisson-distributed numbers."""
     with name_scope(name, "random_poisson", [lam, shape]):
@@ -410,7 +450,9 @@ def random_poisson(
 
 
 @export("random_crop", "image.random_crop")
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """A window of that size at a random place of `value`."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         whole = to_tensor(value, name="value")

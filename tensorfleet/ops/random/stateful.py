@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
-from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.operation import Operation
+from tensorfleet.base.types import Array, ArrayModule
+from tensorfleet.graph.kernel_types import Check, HostContext
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import philox, philox_normal
 from tensorfleet.kernels.binomial import binomials
 from tensorfleet.ops.common import ints, shape_given_by
-from tensorfleet.ops.random.ops import between_scalars
+from tensorfleet.ops.random.ops import Draw, between_scalars
 
-PHILOX = 1
+PHILOX = 1  # the number of the algorithm in TensorFlow
 _WORD = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _PER_OUTPUT = np.uint64(philox.RESERVED_PER_OUTPUT)
 
 
-def _stream(xp: Any, state: Any, algorithm: Any) -> Any:
+def _stream(xp: ArrayModule, state: Array, algorithm: Array) -> Array:
     """The stream at the place that a variable says: a counter of 128 bits and a key of 64."""
     if int(algorithm) != PHILOX:
         raise errors.invalid(f"Unsupported algorithm id: {int(algorithm)}")
@@ -34,11 +31,13 @@ def _stream(xp: Any, state: Any, algorithm: Any) -> Any:
     return xp.stack([numbers & _WORD, numbers >> _HALF], -1).reshape(6).astype(np.uint32)
 
 
-def _moved(xp: Any, state: Any, by: Any) -> Any:
-    """The state so many blocks further on."""
+def _moved(xp: ArrayModule, state: Array, blocks: Array | np.uint64) -> Array:
+    """The state that many blocks further on."""
     low = state[0].astype(np.uint64)
-    by = xp.asarray(by).astype(np.uint64)
-    with np.errstate(over="ignore"):
+    by = xp.asarray(blocks).astype(np.uint64)
+    with np.errstate(
+        over="ignore"
+    ):  # the counter has 128 bits: a sum that wraps around carries into the upper half
         new = low + by
         high = state[1].astype(np.uint64) + (new < low).astype(np.uint64)
     return xp.concatenate([xp.stack([new, high]).astype(np.int64), state[2:]])
@@ -48,10 +47,12 @@ def _size(dims: tuple[int, ...]) -> np.uint64:
     return np.uint64(int(np.prod(dims, dtype=np.int64))) * _PER_OUTPUT
 
 
-def _declare(name: str, attrs: str, draw: Callable) -> None:
+def _declare(name: str, attrs: str, draw: Draw) -> None:
     """An op that draws numbers of a shape and moves the stream on."""
 
-    def kernel(xp: Any, state: Any, algorithm: Any, shape: Any, *, dtype: dtypes.DType) -> tuple:
+    def kernel(
+        xp: ArrayModule, state: Array, algorithm: Array, shape: Array, *, dtype: dtypes.DType
+    ) -> tuple[Array, Array]:
         dims = ints(shape)
         drawn = draw(xp, _stream(xp, state, algorithm), dims, dtype.np_dtype)
         return _moved(xp, state, _size(dims)), drawn
@@ -84,16 +85,16 @@ _declare("StatefulUniformFullInt", "dtype: type = uint64", philox.random_bits)
     stateful=True,
 )
 def _stateful_uniform_int(
-    xp: Any,
-    state: Any,
-    algorithm: Any,
-    shape: Any,
-    minval: Any,
-    maxval: Any,
+    xp: ArrayModule,
+    state: Array,
+    algorithm: Array,
+    shape: Array,
+    minval: Array,
+    maxval: Array,
     *,
     dtype: dtypes.DType,
-    check: Any,
-) -> tuple:
+    check: Check,
+) -> tuple[Array, Array]:
     dims = ints(shape)
     check(minval < maxval, lambda: f"Need minval < maxval, got {minval} >= {maxval}")
     stream = _stream(xp, state, algorithm)
@@ -108,7 +109,7 @@ def _stateful_uniform_int(
     updates=["resource"],
     stateful=True,
 )
-def _rng_skip(xp: Any, state: Any, algorithm: Any, delta: Any) -> tuple:
+def _rng_skip(xp: ArrayModule, state: Array, algorithm: Array, delta: Array) -> tuple[Array]:
     _stream(xp, state, algorithm)
     return (_moved(xp, state, xp.asarray(delta).astype(np.uint64) * _PER_OUTPUT),)
 
@@ -121,27 +122,30 @@ def _rng_skip(xp: Any, state: Any, algorithm: Any, delta: Any) -> tuple:
     host=True,
     stateful=True,
 )
-def _non_deterministic_ints(ctx: Any, shape: Any, *, dtype: dtypes.DType) -> Any:
+def _non_deterministic_ints(ctx: HostContext, shape: Array, *, dtype: dtypes.DType) -> Array:
     dims, kind = ints(shape), np.dtype(dtype.np_dtype)
     count = int(np.prod(dims, dtype=np.int64))
     return np.frombuffer(philox._entropy(count * kind.itemsize), kind).reshape(dims)
-
-
-def _binomial_shape(op: Operation) -> TensorShape:
-    return shape_given_by(op, 2)
 
 
 @op(
     "StatefulRandomBinomial",
     "resource: resource, algorithm: int64, shape: S, counts: T, probs: T -> output: dtype",
     "S: index; T: {half, float, double, int32, int64} = double; dtype: {half, float, double, int32, int64} = int64",
-    shape=_binomial_shape,
+    shape=lambda op: shape_given_by(op, 2),
     updates=["resource"],
     stateful=True,
 )
 def _stateful_binomial(
-    xp: Any, state: Any, algorithm: Any, shape: Any, counts: Any, probs: Any, *, dtype: dtypes.DType
-) -> tuple:
+    xp: ArrayModule,
+    state: Array,
+    algorithm: Array,
+    shape: Array,
+    counts: Array,
+    probs: Array,
+    *,
+    dtype: dtypes.DType,
+) -> tuple[Array, Array]:
     dims = ints(shape)
     state = np.asarray(state)
     stream = _stream(np, state, algorithm)

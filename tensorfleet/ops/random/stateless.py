@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels import philox, philox_normal
 from tensorfleet.ops.common import ints, shape_given_by, static_value
 from tensorfleet.ops.nn.shapes import of_rank
-from tensorfleet.ops.random.ops import _checked_shape, _shape_tensor, between_scalars
+from tensorfleet.ops.random.ops import Draw, _checked_shape, _shape_tensor, between_scalars, checked_dtype
 from tensorfleet.ops.samples import case
 
 _SHAPE = np.array([3, 5], np.int32)
@@ -36,15 +37,11 @@ def _drawn(op: Operation) -> TensorShape:
     return shape_given_by(op, 0)
 
 
-def _stream(xp: Any, seed: Any) -> Any:
-    return philox.stateless_state(xp, seed)
-
-
-def _declare(name: str, draw: Callable) -> None:
+def _declare(name: str, draw: Draw) -> None:
     """Declares an op that fills a shape with `draw(xp, stream, dims, dtype)`."""
 
-    def kernel(xp: Any, shape: Any, seed: Any, *, dtype: dtypes.DType) -> Any:
-        return draw(xp, _stream(xp, seed), _checked_shape(shape), dtype.np_dtype)
+    def kernel(xp: ArrayModule, shape: Array, seed: Array, *, dtype: dtypes.DType) -> Array:
+        return draw(xp, philox.stateless_state(xp, seed), _checked_shape(shape), dtype.np_dtype)
 
     op(
         name,
@@ -78,11 +75,20 @@ _declare("StatelessTruncatedNormal", philox_normal.truncated_normal)
     ],
 )
 def _stateless_uniform_int(
-    xp: Any, shape: Any, seed: Any, minval: Any, maxval: Any, *, dtype: dtypes.DType, check: Any
-) -> Any:
+    xp: ArrayModule,
+    shape: Array,
+    seed: Array,
+    minval: Array,
+    maxval: Array,
+    *,
+    dtype: dtypes.DType,
+    check: Check,
+) -> Array:
     check(minval < maxval, lambda: f"Need minval < maxval, got {minval} >= {maxval}")
     dims = _checked_shape(shape)
-    return philox.random_uniform_int(xp, _stream(xp, seed), dims, dtype.np_dtype, minval, maxval)
+    return philox.random_uniform_int(
+        xp, philox.stateless_state(xp, seed), dims, dtype.np_dtype, minval, maxval
+    )
 
 
 def _classes(op: Operation) -> TensorShape:
@@ -100,8 +106,12 @@ def _classes(op: Operation) -> TensorShape:
     static=["num_samples"],
     examples=[case(np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]], np.float32)), np.int32(6), _SEED)],
 )
-def _stateless_multinomial(xp: Any, logits: Any, count: Any, seed: Any, *, output_dtype: dtypes.DType) -> Any:
-    return philox.multinomial(xp, _stream(xp, seed), logits, ints(count)[0], output_dtype.np_dtype)
+def _stateless_multinomial(
+    xp: ArrayModule, logits: Array, count: Array, seed: Array, *, output_dtype: dtypes.DType
+) -> Array:
+    return philox.multinomial(
+        xp, philox.stateless_state(xp, seed), logits, ints(count)[0], output_dtype.np_dtype
+    )
 
 
 not_differentiable("StatelessRandomUniformInt", "StatelessMultinomial")
@@ -109,22 +119,16 @@ not_differentiable("StatelessRandomUniformInt", "StatelessMultinomial")
 
 @export("random.stateless_uniform")
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    seed: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Uniform numbers in [minval, maxval) that `seed`, two integers, decides; integers need `maxval`."""
-    kind = dtypes.as_dtype(dtype)
-    allowed = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
-    if kind not in allowed:
-        raise ValueError(f"Invalid dtype {kind}")
-    if maxval is None:
-        if kind.is_integer:
-            raise ValueError(f"Must specify maxval for integer dtype {kind}")
-        maxval = 1
+    kind = checked_dtype(dtype, maxval)
+    maxval = 1 if maxval is None else maxval
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
         dims = _shape_tensor(shape)
         low, high = to_tensor(minval, kind, name="min"), to_tensor(maxval, kind, name="max")
@@ -135,19 +139,19 @@ def stateless_uniform(
         return apply("AddV2", spread, low, name=scope)
 
 
-def _scaled(op_type: str, scope_name: str, doc: str) -> Callable:
+def _scaled(op_type: str, scope_name: str, doc: str) -> Callable[..., Tensor]:
     def draw(
-        shape: Any,
-        seed: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: TensorLike,
+        seed: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         with name_scope(name, scope_name, [shape, seed, mean, stddev]) as scope:
             dims = _shape_tensor(shape)
             centre, spread = to_tensor(mean, dtype, name="mean"), to_tensor(stddev, dtype, name="stddev")
-            drawn = apply_any(op_type, dims, seed, dtype=dtypes.as_dtype(dtype))
+            drawn = apply(op_type, dims, seed, dtype=dtypes.as_dtype(dtype))
             return apply("AddV2", apply("Mul", drawn, spread, name="mul"), centre, name=scope)
 
     draw.__doc__ = doc
@@ -171,7 +175,12 @@ stateless_truncated_normal = export("random.stateless_truncated_normal")(
 
 
 def _categories(
-    logits: Any, num_samples: Any, seed: Any, kind: Any, name: str | None, default: str
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    kind: DTypeLike | None,
+    name: str | None,
+    default: str,
 ) -> Tensor:
     with name_scope(name, default, [logits, seed]):
         rows = to_tensor(logits, name="logits")
@@ -181,7 +190,11 @@ def _categories(
 
 @export("random.stateless_multinomial")
 def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    output_dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Classes drawn from each row's unnormalized log-probabilities, as `seed`, two integers, decides."""
     return _categories(logits, num_samples, seed, output_dtype, name, "stateless_multinomial")
@@ -189,7 +202,11 @@ def stateless_multinomial(
 
 @export("random.stateless_categorical")
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Classes drawn from each row's unnormalized log-probabilities, as `seed`, two integers, decides."""
     return _categories(logits, num_samples, seed, dtype, name, "stateless_categorical")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -27,8 +27,15 @@ from tensorfleet.ops.random.ops import get_seed
     stateful=True,
 )
 def _parameterized_truncated_normal(
-    ctx: Any, shape: Any, means: Any, deviations: Any, lows: Any, highs: Any, *, dtype: dtypes.DType
-) -> Any:
+    ctx: HostContext,
+    shape: Array,
+    means: Array,
+    deviations: Array,
+    lows: Array,
+    highs: Array,
+    *,
+    dtype: dtypes.DType,
+) -> Array:
     dims = ints(shape)
     if not dims:
         raise errors.invalid("Shape tensor must not be empty, got []")
@@ -38,10 +45,11 @@ def _parameterized_truncated_normal(
     uniform = philox.random_uniform(
         np, ctx.random(philox.reserved(ctx.op.type, dims[0] * rows)), (dims[0], rows), np.dtype(np.float64)
     )
-    return _between(uniform, *per_batch).astype(dtype.np_dtype).reshape(dims)
+    result: Array = _between(uniform, *per_batch).astype(dtype.np_dtype).reshape(dims)
+    return result
 
 
-def _per_batch(name: str, value: Any, batches: int) -> np.ndarray:
+def _per_batch(name: str, value: Array, batches: int) -> Array:
     """One number for each batch, in a column."""
     array = np.asarray(value)
     if array.ndim > 1 or array.size not in (1, batches):
@@ -49,8 +57,8 @@ def _per_batch(name: str, value: Any, batches: int) -> np.ndarray:
     return np.broadcast_to(array.astype(np.float64).reshape(-1, 1), (batches, 1))
 
 
-def _between(uniform: Any, mean: Any, deviation: Any, low: Any, high: Any) -> Any:
-    """Where the normal distribution between two bounds has these shares below; nan for bounds that leave nothing."""
+def _between(uniform: Array, mean: Array, deviation: Array, low: Array, high: Array) -> Array:
+    """The quantiles of the normal distribution between two bounds; nan where the bounds leave nothing."""
     from scipy.special import log_ndtr, ndtri_exp
 
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -60,9 +68,9 @@ def _between(uniform: Any, mean: Any, deviation: Any, low: Any, high: Any) -> An
         a, b = np.where(turned, -b, a), np.where(turned, -a, b)
         below, above = log_ndtr(a), log_ndtr(b)
         share = np.logaddexp(np.log1p(-uniform) + below, np.log(uniform) + above)
-        found = np.clip(ndtri_exp(share), a, b)
-        made = mean + deviation * np.where(turned, -found, found)
-    return np.where((deviation > 0) & (low < high), made, np.nan)
+        quantile = np.clip(ndtri_exp(share), a, b)
+        scaled = mean + deviation * np.where(turned, -quantile, quantile)
+    return np.where((deviation > 0) & (low < high), scaled, np.nan)
 
 
 not_differentiable("ParameterizedTruncatedNormal")
@@ -70,12 +78,12 @@ not_differentiable("ParameterizedTruncatedNormal")
 
 @export("python.ops.random_ops.parameterized_truncated_normal")
 def parameterized_truncated_normal(
-    shape: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:

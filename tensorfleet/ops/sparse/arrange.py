@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import Dimension, TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse, with_static_shape
@@ -31,8 +33,12 @@ _NONE = (np.zeros((0, 2), np.int64), np.zeros(0, np.float32), np.array([2, 3], n
 _MIXED = (np.array([[1, 0], [0, 1], [0, 0]], np.int64), np.array([b"c", b"b", b"a"], object))
 
 
+#: A sparse tensor in a kernel: its indices, values and dense shape.
+Parts: TypeAlias = tuple[Array, Array, Array]
+
+
 def rank_of(op: Operation, indices: int, shape: int) -> int | None:
-    """The dense rank, from whichever of the two inputs tells it; ValueError when the ranks are impossible."""
+    """The dense rank, from whichever of the two inputs has it; ValueError when the ranks are impossible."""
     places = op._inputs[indices].shape.with_rank(2)
     dims = op._inputs[shape].shape.with_rank(1)
     return same_dimension(places.as_list()[1], dims.as_list()[0])
@@ -47,7 +53,8 @@ def sparse_rank(op: Operation, first: int) -> int | None:
         raise ValueError(f"Number of elements in index ({indices[0]}) and values ({values[0]}) do not match.")
     if None not in (indices[1], shape[0]) and indices[1] != shape[0]:
         raise ValueError(f"Index rank ({indices[1]}) and shape rank ({shape[0]}) do not match.")
-    return shape[0] if indices[1] is None else indices[1]
+    rank: int | None = shape[0] if indices[1] is None else indices[1]
+    return rank
 
 
 def sparse_shapes(rank: int | None, count: int | None = None) -> list[TensorShape]:
@@ -80,26 +87,28 @@ def _joined_shapes(op: Operation) -> list[TensorShape]:
         case([_I, _I[::-1]], [_V, _V], [_S, _S], concat_dim=-2),
     ],
 )
-def _concat(ctx: Any, indices: list, values: list, shapes: list, *, concat_dim: int) -> tuple:
+def _concat(
+    ctx: HostContext, indices: list[Array], values: list[Array], shapes: list[Array], *, concat_dim: int
+) -> tuple[Array, Array, Array]:
     rank = len(shapes[0])
     if not -rank <= concat_dim < rank:
         raise invalid(f"Concat dimension must be in range [{-rank}, {rank}), got {concat_dim}")
     axis = concat_dim % rank
     moved, total = [], np.array(shapes[0], np.int64)
-    for n, (rows, found, dims) in enumerate(zip(indices, values, shapes, strict=True)):
-        check_sparse(rows, found, dims)
+    for n, (rows, own, dims) in enumerate(zip(indices, values, shapes, strict=True)):
+        check_sparse(rows, own, dims)
         if n:
             _check_joinable(shapes[0], dims, axis, n)
             moved.append(rows + np.where(np.arange(rank) == axis, total[axis], 0))
             total[axis] += dims[axis]
         else:
             moved.append(rows)
-    together, found = np.concatenate(moved), np.concatenate(values)
+    together = np.concatenate(moved)
     order = by_place(together)
-    return together[order], found[order], total
+    return together[order], np.concatenate(values)[order], total
 
 
-def _check_joinable(first: Any, dims: Any, axis: int, n: int) -> None:
+def _check_joinable(first: Array, dims: Array, axis: int, n: int) -> None:
     if len(dims) != len(first):
         raise invalid(
             f"Ranks of all input tensors must match: expected {len(first)} but got {len(dims)} at position {n}"
@@ -116,12 +125,12 @@ not_differentiable("SparseConcat")
 
 @export("sparse.concat", "sparse_concat")
 def sparse_concat(
-    axis: Any,
-    sp_inputs: Any,
+    axis: int,
+    sp_inputs: list[SparseTensor],
     name: str | None = None,
     expand_nonconcat_dim: bool = False,
-    concat_dim: Any = None,
-    expand_nonconcat_dims: Any = None,
+    concat_dim: int | None = None,
+    expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
     """Sparse tensors one after the other along an axis.
 
@@ -131,12 +140,15 @@ def sparse_concat(
         axis = concat_dim
     if expand_nonconcat_dims is not None:
         expand_nonconcat_dim = expand_nonconcat_dims
-    parts = [to_sparse(sp) for sp in _listed(sp_inputs)]
+    if not isinstance(sp_inputs, list):
+        raise TypeError("Inputs must be a list")
+    parts = [to_sparse(sp) for sp in sp_inputs]
     if len(parts) == 1:
         return parts[0]
     shapes = [sp.dense_shape for sp in parts]
     if expand_nonconcat_dim:
         largest = apply("Max", apply("Pack", shapes), np.array(0, np.int32))
+        # A slice that begins at -1 + 1 would be the whole shape.
         after = [] if axis == -1 else [largest[axis + 1 :]]
         own = [dims[-1:] if axis == -1 else dims[axis : axis + 1] for dims in shapes]
         shapes = [apply("ConcatV2", [largest[:axis], dim, *after], 0) for dim in own]
@@ -170,12 +182,6 @@ def _joined_static(shapes: list[TensorShape], axis: int, expand: bool) -> Tensor
     return TensorShape(dims)
 
 
-def _listed(values: Any) -> list:
-    if not isinstance(values, list):
-        raise TypeError("Inputs must be a list")
-    return values
-
-
 def _split_shapes(op: Operation) -> list[TensorShape]:
     n, rank = op._attrs["num_split"], rank_of(op, 1, 3)
     indices, values, dense = sparse_shapes(rank)
@@ -194,7 +200,9 @@ def _split_shapes(op: Operation) -> list[TensorShape]:
         case(np.array(-2, np.int64), _I, _V, _S, num_split=2),
     ],
 )
-def _split(ctx: Any, split_dim: Any, indices: Any, values: Any, shape: Any, *, num_split: int) -> tuple:
+def _split(
+    ctx: HostContext, split_dim: Array, indices: Array, values: Array, shape: Array, *, num_split: int
+) -> tuple[Array, ...]:
     if np.ndim(split_dim):
         raise invalid(f"axis should be a scalar but got shape {list(np.shape(split_dim))}")
     rank, axis = len(shape), int(split_dim)
@@ -209,15 +217,15 @@ def _split(ctx: Any, split_dim: Any, indices: Any, values: Any, shape: Any, *, n
     each, more = divmod(length, num_split)
     starts = np.array([i * each + min(i, more) for i in range(num_split + 1)], np.int64)
     along = np.ascontiguousarray(indices[:, axis])
-    rows, found, dims = [], [], []
+    rows, parts, dims = [], [], []
     for i in range(num_split):
         here = np.flatnonzero((along >= starts[i]) & (along < starts[i + 1]))
         mine = indices.take(here, 0)
         mine[:, axis] -= starts[i]
         rows.append(mine)
-        found.append(values.take(here))
+        parts.append(values.take(here))
         dims.append(np.where(np.arange(rank) == axis, starts[i + 1] - starts[i], shape).astype(np.int64))
-    return (*rows, *found, *dims)
+    return (*rows, *parts, *dims)
 
 
 class KeywordRequired:
@@ -230,14 +238,14 @@ class KeywordRequired:
 @export("sparse.split", "sparse_split")
 @takes_old_order("sparse_split", "axis num_split sp_input name", lambda *args: isinstance(args[0], int))
 def sparse_split(
-    keyword_required: Any = KeywordRequired(),  # noqa: B008
-    sp_input: Any = None,
-    num_split: Any = None,
-    axis: Any = None,
+    keyword_required: object = KeywordRequired(),
+    sp_input: SparseTensor | None = None,
+    num_split: int | None = None,
+    axis: int | None = None,
     name: str | None = None,
-    split_dim: Any = None,
+    split_dim: int | None = None,
 ) -> list[SparseTensor]:
-    """A sparse tensor cut into `num_split` parts along an axis; the first ones get what is left over."""
+    """A sparse tensor cut into `num_split` parts along an axis; the first parts are one longer if it does not divide."""
     if not isinstance(keyword_required, KeywordRequired):
         raise ValueError("Keyword arguments are required for this function.")
     if sp_input is None:
@@ -271,12 +279,14 @@ def sparse_split(
         case(_I, _V, _S, np.array([5, 1], np.int64), np.array([1, 1], np.int64), grad=False),
     ],
 )
-def _slice(ctx: Any, indices: Any, values: Any, shape: Any, start: Any, size: Any) -> tuple:
+def _slice(
+    ctx: HostContext, indices: Array, values: Array, shape: Array, start: Array, size: Array
+) -> tuple[Array, Array, Array]:
     check_sparse(indices, values, shape)
-    for what, given in (("start", start), ("size", size)):
-        if len(given) != len(shape):
+    for what, vector in (("start", start), ("size", size)):
+        if len(vector) != len(shape):
             raise invalid(
-                f"Expected {what} to be a vector of length {len(shape)} but got length {len(given)}"
+                f"Expected {what} to be a vector of length {len(shape)} but got length {len(vector)}"
             )
     if (size < 0).any():
         raise invalid(f"Expected a non-negative size, got {size[size < 0][0]}")
@@ -296,18 +306,14 @@ def _slice(ctx: Any, indices: Any, values: Any, shape: Any, start: Any, size: An
     host=True,
     examples=[case(np.array([1.5]), _I, np.array([1, 0], np.int64), np.array([[0, 0]], np.int64))],
 )
-def _slice_grad(ctx: Any, grad: Any, indices: Any, start: Any, kept: Any) -> Any:
-    where = {tuple(place): n for n, place in enumerate((kept + start).tolist())}
-    made = np.zeros(len(indices), grad.dtype)
-    for n, place in enumerate(indices.tolist()):
-        found = where.get(tuple(place))
-        if found is not None:
-            made[n] = grad[found]
-    return made
+def _slice_grad(ctx: HostContext, grad: Array, indices: Array, start: Array, kept: Array) -> Array:
+    row_of = {tuple(place): n for n, place in enumerate((kept + start).tolist())}
+    rows = [row_of.get(tuple(place), -1) for place in indices.tolist()]
+    return np.append(grad, np.zeros(1, grad.dtype))[rows]  # elements outside the slice have no gradient
 
 
 @gradient("SparseSlice")
-def _slice_gradient(op: Operation, *grads: Any) -> list:
+def _slice_gradient(op: Operation, *grads: Tensor) -> list[Tensor | None]:
     grad = apply("SparseSliceGrad", grads[1], op.inputs[0], op.inputs[3], op.outputs[0])
     return [None, grad, None, None, None]
 
@@ -316,7 +322,9 @@ not_differentiable("SparseSliceGrad")
 
 
 @export("sparse.slice", "sparse_slice")
-def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def sparse_slice(
+    sp_input: SparseTensor, start: TensorLike, size: TensorLike, name: str | None = None
+) -> SparseTensor:
     """The part of a sparse tensor that begins at `start` and has at most `size`."""
     sp = to_sparse(sp_input)
     begin = to_tensor(start, dtypes.int64)
@@ -351,7 +359,7 @@ def _reshaped_shapes(op: Operation) -> list[TensorShape]:
         case(np.zeros((0, 2), np.int64), np.array([0, 3], np.int64), np.array([0, 3, 2], np.int64)),
     ],
 )
-def _reshape(ctx: Any, indices: Any, shape: Any, new_shape: Any) -> tuple:
+def _reshape(ctx: HostContext, indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
     shape = np.asarray(shape)
     target = _filled_in(shape, np.asarray(new_shape))
     if target.tolist() == shape.tolist():
@@ -359,7 +367,7 @@ def _reshape(ctx: Any, indices: Any, shape: Any, new_shape: Any) -> tuple:
     return places(positions(indices, shape), target), target
 
 
-def _filled_in(shape: np.ndarray, new_shape: np.ndarray) -> np.ndarray:
+def _filled_in(shape: Array, new_shape: Array) -> Array:
     """The new shape with its -1 worked out."""
     sizes = new_shape.tolist()
     dense, free = math.prod(shape.tolist()), [d for d, size in enumerate(sizes) if size == -1]
@@ -395,7 +403,7 @@ not_differentiable("SparseReshape")
 
 
 @export("sparse.reshape", "sparse_reshape")
-def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def sparse_reshape(sp_input: SparseTensor, shape: TensorLike, name: str | None = None) -> SparseTensor:
     """The same elements in another shape; one dimension may be -1."""
     sp = to_sparse(sp_input)
     wanted = cast(to_tensor(shape, preferred=dtypes.int64), dtypes.int64)
@@ -404,7 +412,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
         return with_static_shape(indices, sp.values, dense, _static_reshape(sp.shape, constant_value(wanted)))
 
 
-def _static_reshape(shape: TensorShape, wanted: Any) -> TensorShape:
+def _static_reshape(shape: TensorShape, wanted: Array | None) -> TensorShape:
     if wanted is None or wanted.ndim != 1 or (wanted < -1).any():
         return TensorShape(None)
     dims: list[int | None] = [int(d) for d in wanted]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array
 from tensorfleet.graph.apply import apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse
@@ -18,23 +20,27 @@ from tensorfleet.kernels.hashing import fingerprint64, fingerprint_cat64
 from tensorfleet.kernels.sparse import check_sparse, invalid
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.samples import case
-from tensorfleet.ops.sparse.arrange import sparse_shapes
+from tensorfleet.ops.sparse.arrange import Parts, sparse_shapes
 
-_DEFAULT_KEY = 0xDECAFCAFFE
+_DEFAULT_KEY = 0xDECAFCAFFE  # TensorFlow's, so that the hashes are the same
 _PLACES = np.array([[0, 0], [1, 0], [1, 1]], np.int64)
 _WORDS = np.array([b"a", b"b", b"c"], object)
 _SHAPE = np.array([2, 2], np.int64)
 _DENSE = np.array([[7, 8], [9, 10]], np.int64)
 
 
-def _rows(sparse: list[tuple], dense: list) -> list[list[list]]:
-    """For each column, the words (or numbers) of each row."""
+#: For each column, the words (or numbers) of each row.
+Columns: TypeAlias = list[list[list[Any]]]
+
+
+def _rows(sparse: list[Parts], dense: list[Array]) -> Columns:
+    """The words (or numbers) of each row of sparse, then of dense matrices."""
     columns = []
     for indices, values, shape in sparse:
         check_sparse(indices, values, shape)
         if len(shape) != 2:
             raise invalid(f"shape should imply a 2D tensor, but got {len(shape)} dimensions")
-        rows: list[list] = [[] for _ in range(int(shape[0]))]
+        rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
         for row, value in zip(indices[:, 0].tolist(), values.tolist(), strict=True):
             rows[row].append(value)
         columns.append(rows)
@@ -49,7 +55,7 @@ def _rows(sparse: list[tuple], dense: list) -> list[list[list]]:
     return columns
 
 
-def _hashed(columns: list[list[list]]) -> list[list[list]]:
+def _hashed(columns: Columns) -> Columns:
     """Numbers as they are, words as their fingerprints."""
     made = []
     for rows in columns:
@@ -62,7 +68,7 @@ def _hashed(columns: list[list[list]]) -> list[list[list]]:
     return made
 
 
-def _word(value: Any) -> bytes:
+def _word(value: bytes | int) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
@@ -100,16 +106,16 @@ def _word(value: Any) -> bytes:
     ],
 )
 def _cross(
-    ctx: Any,
-    indices: list,
-    values: list,
-    shapes: list,
-    dense: list,
+    ctx: HostContext,
+    indices: list[Array],
+    values: list[Array],
+    shapes: list[Array],
+    dense: list[Array],
     *,
     hashed_output: bool,
     num_buckets: int,
     hash_key: int,
-) -> tuple:
+) -> tuple[Array, Array, Array]:
     columns = _rows(list(zip(indices, values, shapes, strict=True)), dense)
     columns = _hashed(columns) if hashed_output else columns
     crossed = [list(itertools.product(*row)) for row in zip(*columns, strict=True)]
@@ -119,14 +125,14 @@ def _cross(
     places[:, 0] = np.repeat(np.arange(len(counts)), counts)
     places[:, 1] = np.concatenate([np.arange(0), *(np.arange(n) for n in counts)])
     if hashed_output:
-        found = _hash_of(flat, len(columns), num_buckets, hash_key)
+        words = _hash_of(flat, len(columns), num_buckets, hash_key)
     else:
-        found = np.empty(len(flat), object)
-        found[:] = [b"_X_".join(_word(w) for w in combination) for combination in flat]
-    return places, found, np.array([len(counts), max(counts, default=0)], np.int64)
+        words = np.empty(len(flat), object)
+        words[:] = [b"_X_".join(_word(w) for w in combination) for combination in flat]
+    return places, words, np.array([len(counts), max(counts, default=0)], np.int64)
 
 
-def _hash_of(flat: list[tuple], width: int, num_buckets: int, hash_key: int) -> np.ndarray:
+def _hash_of(flat: list[tuple[int, ...]], width: int, num_buckets: int, hash_key: int) -> Array:
     hashes = np.array([[v % 2**64 for v in row] for row in flat], np.uint64).reshape(len(flat), width)
     made = np.full(len(flat), hash_key % 2**64, np.uint64)
     for column in range(width):
@@ -139,7 +145,7 @@ not_differentiable("SparseCross")
 
 
 @export("sparse.cross")
-def sparse_cross(inputs: Any, name: str | None = None) -> SparseTensor:
+def sparse_cross(inputs: list[SparseTensor | Tensor], name: str | None = None) -> SparseTensor:
     """Every combination of the words of several columns in each row, joined by `_X_`.
 
     `inputs` are matrices, sparse or dense, of strings or integers.
@@ -149,21 +155,29 @@ def sparse_cross(inputs: Any, name: str | None = None) -> SparseTensor:
 
 @export("sparse.cross_hashed")
 def sparse_cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+    inputs: list[SparseTensor | Tensor],
+    num_buckets: int = 0,
+    hash_key: int | None = None,
+    name: str | None = None,
 ) -> SparseTensor:
     """Every combination of the words of several columns in each row, as hashes below `num_buckets`."""
     return _crossed(inputs, "All inputs must be SparseTensors", True, num_buckets, hash_key, name)
 
 
 def _crossed(
-    inputs: Any, complaint: str, hashed: bool, num_buckets: int, hash_key: int | None, name: str | None
+    inputs: list[SparseTensor | Tensor],
+    complaint: str,
+    hashed: bool,
+    num_buckets: int,
+    hash_key: int | None,
+    name: str | None,
 ) -> SparseTensor:
     if not isinstance(inputs, list):
         raise TypeError("Inputs must be a list")
     if not all(is_sparse(i) or isinstance(i, Tensor) for i in inputs):
         raise TypeError(complaint)
     sparse = [to_sparse(i) for i in inputs if is_sparse(i)]
-    dense = [i for i in inputs if not is_sparse(i)]
+    dense = [i for i in inputs if isinstance(i, Tensor)]
     return SparseTensor(
         *apply_list(
             "SparseCross",
@@ -186,6 +200,6 @@ def _plain(values: Tensor) -> Tensor:
     return values if values.dtype == dtypes.string else cast(values, dtypes.int64)
 
 
-def _internal(inputs: list) -> DType:
-    """What TensorFlow's kernel works in: integers as soon as one column has them."""
+def _internal(inputs: list[SparseTensor | Tensor]) -> DType:
+    """The type in which TensorFlow's kernel works: integers as soon as one column has them."""
     return dtypes.int64 if any(i.dtype != dtypes.string for i in inputs) else dtypes.string

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, ArrayModule, Dims, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
@@ -28,7 +31,9 @@ from tensorfleet.ops.samples import case
 
 
 @export("sparse.placeholder", "sparse_placeholder")
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_placeholder(
+    dtype: DTypeLike, shape: Tensor | Iterable[int | None] | None = None, name: str | None = None
+) -> SparseTensor:
     """A sparse tensor that is fed: a `SparseTensorValue`, or a tuple (indices, values, dense shape)."""
     names = {part: None if name is None else f"{name}/{part}" for part in ("shape", "values", "indices")}
     known = TensorShape(None)
@@ -83,8 +88,15 @@ _TWO = np.array([2, 3], np.int64)
     ],
 )
 def _sparse_to_dense(
-    xp: Any, indices: Any, shape: Any, values: Any, default: Any, *, validate_indices: bool, check: Any
-) -> Any:
+    xp: ArrayModule,
+    indices: Array,
+    shape: Array,
+    values: Array,
+    default: Array,
+    *,
+    validate_indices: bool,
+    check: Check,
+) -> Array:
     _check_parts(indices, shape, values, default)
     dims = tuple(int(d) for d in shape)
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
@@ -99,18 +111,19 @@ def _sparse_to_dense(
         made[tuple(rows.T)] = values
         return made
     flat = rows.astype(np.int64) @ xp.asarray(_strides(dims))
-    # The exact complaint is made by the numpy life, which runs after the flag is raised.
+    # Here a flag is enough: when it is set, the step runs again in numpy, which writes the exact message.
     ordered = (flat[1:] > flat[:-1]).all() if validate_indices else True
     check(inside.all() & ordered, "Indices are not valid")
-    made = xp.full(dims, default, values.dtype).reshape(-1)
-    return made.at[xp.where(inside, flat, made.size)].set(values, mode="drop").reshape(dims)
+    blank: Any = xp.full(dims, default, values.dtype).reshape(-1)  # of JAX, which has `at`
+    filled: Array = blank.at[xp.where(inside, flat, blank.size)].set(values, mode="drop").reshape(dims)
+    return filled
 
 
-def _strides(dims: tuple) -> np.ndarray:
+def _strides(dims: Dims) -> Array:
     return positions(np.eye(len(dims), dtype=np.int64), dims)
 
 
-def _check_parts(indices: Any, shape: Any, values: Any, default: Any) -> None:
+def _check_parts(indices: Array, shape: Array, values: Array, default: Array) -> None:
     if indices.ndim > 2:
         raise invalid(
             f"sparse_indices should be a scalar, vector, or matrix, got shape {bracketed(indices.shape)}"
@@ -130,7 +143,7 @@ def _check_parts(indices: Any, shape: Any, values: Any, default: Any) -> None:
 
 
 @gradient("SparseToDense")
-def _sparse_to_dense_grad(op: Operation, dy: Any) -> list:
+def _sparse_to_dense_grad(op: Operation, dy: Tensor) -> list[Tensor | None]:
     indices, shape, values, _ = op.inputs
     rows = indices if indices.shape.rank == 2 else apply("Reshape", indices, [-1, 1])
     taken = apply("GatherNd", dy, rows if indices.shape.rank is not None else _as_rows(indices, shape))
@@ -155,7 +168,10 @@ sparse_to_dense = op_function(
 
 @export("sparse.to_dense", "sparse_tensor_to_dense")
 def sparse_tensor_to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+    sp_input: SparseTensor,
+    default_value: TensorLike = None,
+    validate_indices: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """A sparse tensor as a dense one, with `default_value` (zero, or no text) where nothing is.
 
@@ -163,4 +179,5 @@ def sparse_tensor_to_dense(
     """
     sp = to_sparse(sp_input)
     default = zeros((), sp.dtype) if default_value is None else default_value
-    return sparse_to_dense(sp.indices, sp.dense_shape, sp.values, default, validate_indices, name)
+    parts = sp.indices, sp.dense_shape, sp.values
+    return apply("SparseToDense", *parts, default, validate_indices=validate_indices, name=name)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, TensorLike
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -19,7 +21,7 @@ from tensorfleet.kernels.sparse import bracketed, by_place, check_sparse, invali
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.common import shape_given_by, static_value, vector_of
 from tensorfleet.ops.samples import case
-from tensorfleet.ops.sparse.arrange import sparse_shapes
+from tensorfleet.ops.sparse.arrange import Parts, sparse_shapes
 
 _A = (np.array([[0, 1], [1, 0], [2, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
 _I = (_A[0], np.array([7, -7, 9], np.int32), _A[2])
@@ -28,7 +30,7 @@ _NONE = (np.zeros((0, 2), np.int64), np.zeros(0, np.float32), np.array([3, 4], n
 # -- with a dense tensor, element by element ---------------------------------------------------------
 
 
-def _cwise(name: str) -> Callable:
+def _cwise(name: str) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         "sp_indices: int64[2], sp_values: T, sp_shape: int64, dense: T -> output: T",
@@ -44,7 +46,7 @@ def _cwise(name: str) -> Callable:
     )
 
 
-def _dense_at(indices: Any, values: Any, shape: Any, dense: Any) -> np.ndarray:
+def _dense_at(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     """The elements of a dense tensor, broadcast to a sparse one, at the places of that one."""
     check_sparse(indices, values, shape)
     dense = np.asarray(dense)
@@ -57,43 +59,46 @@ def _dense_at(indices: Any, values: Any, shape: Any, dense: Any) -> np.ndarray:
     if len(indices) and ((indices < 0) | (indices >= shape)).any():
         raise invalid("Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape")
     first = len(shape) - dense.ndim
-    return dense[tuple(indices[:, first + d] if n != 1 else 0 for d, n in enumerate(dense.shape))]
+    result: Array = dense[tuple(indices[:, first + d] if n != 1 else 0 for d, n in enumerate(dense.shape))]
+    return result
 
 
 @_cwise("SparseDenseCwiseMul")
-def _times(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def _times(ctx: HostContext, indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     return values * _dense_at(indices, values, shape, dense)
 
 
 @_cwise("SparseDenseCwiseDiv")
-def _divided(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def _divided(ctx: HostContext, indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     divisor = np.broadcast_to(_dense_at(indices, values, shape, dense), values.shape)
+    quotient: Array
     if values.dtype.kind not in "iu":
-        return values / divisor
+        quotient = values / divisor
+        return quotient
     if (divisor == 0).any():
         raise invalid("Integer division by zero")
     quotient = np.abs(values) // np.abs(divisor)  # toward zero, as C does
-    return (np.sign(values) * np.sign(divisor) * quotient).astype(values.dtype)
+    return np.asarray(np.sign(values) * np.sign(divisor) * quotient, values.dtype)
 
 
 @_cwise("SparseDenseCwiseAdd")
-def _plus(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def _plus(ctx: HostContext, indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     return values + _dense_at(indices, values, shape, dense)
 
 
 @export("python.ops.sparse_ops.sparse_dense_cwise_add")
-def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: Any) -> SparseTensor:
+def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: TensorLike) -> SparseTensor:
     """A sparse tensor with what a dense one has at its places added to its values."""
     summed = apply("SparseDenseCwiseAdd", sp_t.indices, sp_t.values, sp_t.dense_shape, dense_t)
     return SparseTensor(sp_t.indices, summed, sp_t.dense_shape)
 
 
 @gradient("SparseDenseCwiseAdd")
-def _plus_gradient(op: Operation, dy: Any) -> Any:
+def _plus_gradient(op: Operation, dy: Tensor) -> NoReturn:
     raise NotImplementedError("Gradient for SparseDenseCwiseAdd is currently not implemented yet.")
 
 
-def _cwise_gradient(op: Operation, dy: Tensor, is_product: bool) -> list:
+def _cwise_gradient(op: Operation, dy: Tensor, is_product: bool) -> list[Tensor | None]:
     indices, values, dense_shape, dense = op.inputs
     scaling = apply("Div", apply("Cast", dense_shape, DstT="int64"), _padded_shape(dense, dense_shape))
     # Where each element of the sparse side reads the dense one: a broadcast axis has only place 0.
@@ -117,32 +122,30 @@ def _padded_shape(dense: Tensor, dense_shape: Tensor) -> Tensor:
 
 
 @gradient("SparseDenseCwiseMul")
-def _times_gradient(op: Operation, dy: Any) -> list:
+def _times_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return _cwise_gradient(op, dy, True)
 
 
 @gradient("SparseDenseCwiseDiv")
-def _divided_gradient(op: Operation, dy: Any) -> list:
+def _divided_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return _cwise_gradient(op, dy, False)
 
 
-def _with_dense(op_type: str, sp: SparseTensor, dense: Any, name: str) -> SparseTensor:
+def _with_dense(op_type: str, sp: SparseTensor, dense: TensorLike, name: str) -> SparseTensor:
     y = to_tensor(dense, sp.dtype.base_dtype, name="y")
-    values = apply_any(op_type, sp.indices, sp.values, sp.dense_shape, y, name=name)
+    values = apply(op_type, sp.indices, sp.values, sp.dense_shape, y, name=name)
     return SparseTensor(sp.indices, values, sp.dense_shape)
 
 
-def _mul(sp: SparseTensor, other: Any) -> SparseTensor:
-    with name_scope(None, "mul", [sp, other]) as scope:
-        return _with_dense("SparseDenseCwiseMul", sp, other, scope)
+def _operator(op_type: str, scope_name: str) -> Callable[[SparseTensor, TensorLike], SparseTensor]:
+    def operate(sp: SparseTensor, other: TensorLike) -> SparseTensor:
+        with name_scope(None, scope_name, [sp, other]) as scope:
+            return _with_dense(op_type, sp, other, scope)
+
+    return operate
 
 
-def _div(sp: SparseTensor, other: Any) -> SparseTensor:
-    with name_scope(None, "div", [sp, other]) as scope:
-        return _with_dense("SparseDenseCwiseDiv", sp, other, scope)
-
-
-def _truediv(sp: SparseTensor, other: Any) -> SparseTensor:
+def _truediv(sp: SparseTensor, other: TensorLike) -> SparseTensor:
     with name_scope(None, "truediv", [sp, other]) as scope:
         y = to_tensor(other, sp.dtype.base_dtype, name="y")
         if sp.dtype.is_integer:
@@ -152,15 +155,20 @@ def _truediv(sp: SparseTensor, other: Any) -> SparseTensor:
         return _with_dense("SparseDenseCwiseDiv", sp, y, scope)
 
 
-for _name, _operator in (("__mul__", _mul), ("__div__", _div), ("__truediv__", _truediv)):
-    setattr(SparseTensor, _name, _operator)
+# The class belongs to an earlier folder, which cannot import the ops that its operators apply.
+for _name, _method in (
+    ("__mul__", _operator("SparseDenseCwiseMul", "mul")),
+    ("__div__", _operator("SparseDenseCwiseDiv", "div")),
+    ("__truediv__", _truediv),
+):
+    setattr(SparseTensor, _name, _method)
 
 
 # -- over axes ---------------------------------------------------------------------------------------
 
 
-def _grouped(indices: Any, values: Any, shape: Any, axes: Any, keep_dims: bool, f: np.ufunc) -> tuple:
-    """(places, values, dense shape) of what `f` makes of the elements that differ only along `axes`."""
+def _grouped(indices: Array, values: Array, shape: Array, axes: Array, keep_dims: bool, f: np.ufunc) -> Parts:
+    """A sparse tensor whose elements are `f` of the elements that differ only along `axes`."""
     check_sparse(indices, values, shape)
     rank, reduced = len(shape), set()
     for axis in np.asarray(axes).ravel().tolist():
@@ -172,16 +180,18 @@ def _grouped(indices: Any, values: Any, shape: Any, axes: Any, keep_dims: bool, 
     order = by_place(kept)
     kept, sorted_values = kept[order], values[order]
     starts = np.flatnonzero(np.append(True, (np.diff(kept, axis=0) != 0).any(axis=1)))[: len(kept)]
-    if len(kept):
-        found = f.reduceat(sorted_values, starts, dtype=values.dtype)
-    else:
-        found = sorted_values
+    # `reduceat` refuses to reduce nothing.
+    reduced_values = f.reduceat(sorted_values, starts, dtype=values.dtype) if len(kept) else sorted_values
     rows = kept[starts]
     if keep_dims:
         whole = np.zeros((len(rows), rank), np.int64)
         whole[:, left] = rows
-        return whole, found, np.array([1 if d in reduced else shape[d] for d in range(rank)], np.int64)
-    return rows, found, np.array([shape[d] for d in left], np.int64)
+        return (
+            whole,
+            reduced_values,
+            np.array([1 if d in reduced else shape[d] for d in range(rank)], np.int64),
+        )
+    return rows, reduced_values, np.array([shape[d] for d in left], np.int64)
 
 
 def _reduced_shape(op: Operation) -> TensorShape:
@@ -200,9 +210,23 @@ def _reduced_shape(op: Operation) -> TensorShape:
 _AXIS = np.array([1], np.int32)
 
 
-def _reducer(name: str, kind: str, sparse: bool) -> Callable:
+def _dense(rows: Array, values: Array, shape: Array) -> Array:
+    made = np.zeros(tuple(shape), values.dtype)
+    made[tuple(rows.T)] = values if len(shape) else (values[0] if len(values) else 0)
+    return made
+
+
+def _declare_reduction(name: str, kind: str, f: np.ufunc, sparse: bool) -> None:
+    """Declares an op that reduces over axes, to a sparse or to a dense tensor."""
+
+    def kernel(
+        ctx: HostContext, indices: Array, values: Array, shape: Array, axes: Array, *, keep_dims: bool
+    ) -> Parts | Array:
+        parts = _grouped(indices, values, shape, axes, keep_dims, f)
+        return parts if sparse else _dense(*parts)
+
     outputs = "output_indices: int64, output_values: T, output_shape: int64" if sparse else "output: T"
-    return op(
+    op(
         name,
         f"input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32 -> {outputs}",
         f"keep_dims: bool = false; T: {kind}",
@@ -214,37 +238,17 @@ def _reducer(name: str, kind: str, sparse: bool) -> Callable:
             case(*_I, np.array([0, -1], np.int32)),
             case(*_NONE, _AXIS),
         ],
-    )
+    )(kernel)
 
 
-def _dense(rows: np.ndarray, values: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    made = np.zeros(tuple(shape), values.dtype)
-    made[tuple(rows.T)] = values if len(shape) else (values[0] if len(values) else 0)
-    return made
-
-
-@_reducer("SparseReduceSum", "number", False)
-def _sum(ctx: Any, indices: Any, values: Any, shape: Any, axes: Any, *, keep_dims: bool) -> Any:
-    return _dense(*_grouped(indices, values, shape, axes, keep_dims, np.add))
-
-
-@_reducer("SparseReduceSumSparse", "number", True)
-def _sum_sparse(ctx: Any, indices: Any, values: Any, shape: Any, axes: Any, *, keep_dims: bool) -> tuple:
-    return _grouped(indices, values, shape, axes, keep_dims, np.add)
-
-
-@_reducer("SparseReduceMax", "real", False)
-def _max(ctx: Any, indices: Any, values: Any, shape: Any, axes: Any, *, keep_dims: bool) -> Any:
-    return _dense(*_grouped(indices, values, shape, axes, keep_dims, np.maximum))
-
-
-@_reducer("SparseReduceMaxSparse", "real", True)
-def _max_sparse(ctx: Any, indices: Any, values: Any, shape: Any, axes: Any, *, keep_dims: bool) -> tuple:
-    return _grouped(indices, values, shape, axes, keep_dims, np.maximum)
+_declare_reduction("SparseReduceSum", "number", np.add, False)
+_declare_reduction("SparseReduceSumSparse", "number", np.add, True)
+_declare_reduction("SparseReduceMax", "real", np.maximum, False)
+_declare_reduction("SparseReduceMaxSparse", "real", np.maximum, True)
 
 
 @gradient("SparseReduceSum")
-def _sum_gradient(op: Operation, dy: Any) -> list:
+def _sum_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     indices, _, dense, axes = op.inputs
     rank = apply("Size", dense)
     positive = apply("Reshape", apply("FloorMod", axes + rank, rank), [-1])
@@ -259,7 +263,7 @@ def _sum_gradient(op: Operation, dy: Any) -> list:
     return [None, apply("GatherNd", spread, read), None, None]
 
 
-def _axes(sp: SparseTensor, axis: Any) -> Any:
+def _axes(sp: SparseTensor, axis: TensorLike) -> TensorLike:
     if axis is not None:
         return axis
     rank = sp.shape.rank
@@ -268,7 +272,14 @@ def _axes(sp: SparseTensor, axis: Any) -> Any:
     return apply("Range", 0, apply("Size", sp.dense_shape), 1)
 
 
-def _reduce(op_type: str, sp_input: Any, axis: Any, keepdims: Any, old_axes: Any, old_keep: Any) -> Any:
+def _reduce(
+    op_type: str,
+    sp_input: SparseTensor,
+    axis: TensorLike,
+    keepdims: bool | None,
+    old_axes: TensorLike,
+    old_keep: bool | None,
+) -> list[Tensor]:
     if keepdims is not None and old_keep is not None:
         raise ValueError("Cannot specify both 'keep_dims' and 'keepdims'")
     if axis is not None and old_axes is not None:
@@ -276,22 +287,30 @@ def _reduce(op_type: str, sp_input: Any, axis: Any, keepdims: Any, old_axes: Any
     sp = to_sparse(sp_input)
     axis = old_axes if axis is None else axis
     keep = old_keep if keepdims is None else keepdims
-    return apply_any(
+    return apply_list(
         op_type, sp.indices, sp.values, sp.dense_shape, _axes(sp, axis), keep_dims=bool(keep or False)
     )
 
 
 @export("sparse.reduce_sum", "sparse_reduce_sum")
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor,
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The sums of a sparse tensor over axes (without any, over all), as a dense tensor."""
-    return _reduce("SparseReduceSum", sp_input, axis, keepdims, reduction_axes, keep_dims)
+    return _reduce("SparseReduceSum", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
 
 
 @export("sparse.reduce_sum_sparse", "sparse_reduce_sum_sparse")
 def sparse_reduce_sum_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor,
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """The sums of a sparse tensor over axes (without any, over all), as a sparse tensor."""
     return SparseTensor(
@@ -301,15 +320,23 @@ def sparse_reduce_sum_sparse(
 
 @export("sparse.reduce_max", "sparse_reduce_max")
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor,
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The largest of the elements that are there over axes, as a dense tensor; 0 where none is."""
-    return _reduce("SparseReduceMax", sp_input, axis, keepdims, reduction_axes, keep_dims)
+    return _reduce("SparseReduceMax", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
 
 
 @export("sparse.reduce_max_sparse", "sparse_reduce_max_sparse")
 def sparse_reduce_max_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor,
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """The largest of the elements that are there over axes, as a sparse tensor."""
     return SparseTensor(
@@ -320,7 +347,7 @@ def sparse_reduce_max_sparse(
 # -- softmax -----------------------------------------------------------------------------------------
 
 
-def _rows_of(indices: np.ndarray) -> np.ndarray:
+def _rows_of(indices: Array) -> Array:
     """The number of the row (all axes but the last) of each element."""
     order = np.lexsort(indices.T[-2::-1])
     ordered = indices[order, :-1]
@@ -340,7 +367,7 @@ def _rows_of(indices: np.ndarray) -> np.ndarray:
         case(*_NONE),
     ],
 )
-def _softmax(ctx: Any, indices: Any, values: Any, shape: Any) -> Any:
+def _softmax(ctx: HostContext, indices: Array, values: Array, shape: Array) -> Array:
     check_sparse(indices, values, shape)
     if len(shape) < 2:
         raise invalid(
@@ -354,20 +381,21 @@ def _softmax(ctx: Any, indices: Any, values: Any, shape: Any) -> Any:
     largest = np.maximum.reduceat(values[order], starts)
     raised = np.exp(values - largest[row])
     total = np.add.reduceat(raised[order], starts)
-    return raised / total[row]
+    softmax: Array = raised / total[row]
+    return softmax
 
 
 @gradient("SparseSoftmax")
-def _softmax_gradient(op: Operation, dy: Any) -> list:
+def _softmax_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     indices, dense = op.inputs[0], op.inputs[2]
-    found = op.outputs[0]
-    part = apply("SparseReduceSum", indices, found * dy, dense, np.array([-1], np.int32), keep_dims=True)
+    softmax = op.outputs[0]
+    part = apply("SparseReduceSum", indices, softmax * dy, dense, np.array([-1], np.int32), keep_dims=True)
     minus = apply("SparseDenseCwiseAdd", indices, dy, dense, apply("Neg", part))
-    return [None, minus * found, None]
+    return [None, minus * softmax, None]
 
 
 @export("sparse.softmax", "sparse_softmax")
-def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """The softmax of the elements that are there along the last axis; the others stay out of it."""
     sp = to_sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sp.indices, sp.values]):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any, apply_list
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check, HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -23,14 +25,14 @@ from tensorfleet.ops.common import shape_given_by, vector_of
 from tensorfleet.ops.math.reduce_functions import reduce_sum
 from tensorfleet.ops.nn.shapes import of_rank
 from tensorfleet.ops.samples import case
-from tensorfleet.ops.sparse.arrange import rank_of, sparse_shapes
+from tensorfleet.ops.sparse.arrange import Parts, rank_of, sparse_shapes
 
 _A = (np.array([[0, 1], [1, 0], [2, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
 _B = (np.array([[0, 1], [1, 1]], np.int64), np.array([-1.25, 5.5]), np.array([3, 4], np.int64))
 _NONE = (np.zeros((0, 2), np.int64), np.zeros(0, np.float32), np.array([3, 4], np.int64))
 
 
-def _same_place(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _same_place(a: Parts, b: Parts) -> tuple[Array, Array, Array]:
     """The places of either of two sparse tensors, in order; and where each element of both goes."""
     for parts in (a, b):
         check_sparse(*parts)
@@ -45,7 +47,7 @@ def _same_place(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return union_of_two(positions(a[0], a[2]), positions(b[0], b[2]))
 
 
-def _aligned(values: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:
+def _aligned(values: Array, where: Array, count: int) -> Array:
     """Values at their places in the union, zero elsewhere."""
     made = np.zeros(count, values.dtype)
     made[where] = values
@@ -68,7 +70,9 @@ def _aligned(values: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:
         case(*_NONE, *_NONE, np.float32(0)),
     ],
 )
-def _sparse_add(ctx: Any, ai: Any, av: Any, sa: Any, bi: Any, bv: Any, sb: Any, thresh: Any) -> tuple:
+def _sparse_add(
+    ctx: HostContext, ai: Array, av: Array, sa: Array, bi: Array, bv: Array, sb: Array, thresh: Array
+) -> tuple[Array, Array, Array]:
     if np.ndim(thresh):
         raise invalid(f"The magnitude threshold must be a scalar: got shape {bracketed(np.shape(thresh))}")
     union, at_a, at_b = _same_place((ai, av, sa), (bi, bv, sb))
@@ -85,7 +89,7 @@ def _sparse_add(ctx: Any, ai: Any, av: Any, sa: Any, bi: Any, bv: Any, sb: Any, 
     host=True,
     examples=[case(np.array([1.5, 2.5]), _A[0], _B[0], np.array([[0, 1], [1, 1]], np.int64))],
 )
-def _sparse_add_grad(ctx: Any, grad: Any, a: Any, b: Any, total: Any) -> tuple:
+def _sparse_add_grad(ctx: HostContext, grad: Array, a: Array, b: Array, total: Array) -> tuple[Array, Array]:
     where = {tuple(place): i for i, place in enumerate(total.tolist())}
     rows = [[where.get(tuple(place), -1) for place in part.tolist()] for part in (a, b)]
     padded = np.append(grad, np.zeros(1, grad.dtype))  # what fell under the threshold has no gradient
@@ -94,7 +98,7 @@ def _sparse_add_grad(ctx: Any, grad: Any, a: Any, b: Any, total: Any) -> tuple:
 
 
 @gradient("SparseAdd")
-def _sparse_add_gradient(op: Operation, *grads: Any) -> list:
+def _sparse_add_gradient(op: Operation, *grads: Tensor) -> list[Tensor | None]:
     a, b = apply_list("SparseAddGrad", grads[1], op.inputs[0], op.inputs[3], op.outputs[0])
     a.set_shape(op.inputs[1].shape)
     b.set_shape(op.inputs[4].shape)
@@ -112,7 +116,7 @@ not_differentiable("SparseAddGrad")
     host=True,
     examples=[case(*_A, np.arange(12.0).reshape(3, 4)), case(*_NONE, np.ones((3, 4), np.float32))],
 )
-def _dense_add(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> Any:
+def _dense_add(ctx: HostContext, indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     check_sparse(indices, values, shape)
     if len(shape) != dense.ndim:
         raise invalid(f"Two operands have different ranks; received: {len(shape)} and {dense.ndim}")
@@ -129,17 +133,19 @@ def _dense_add(ctx: Any, indices: Any, values: Any, shape: Any, dense: Any) -> A
             f"shape: {' '.join(map(str, dense.shape))}"
         )
     made = np.array(dense, order="C")
-    np.add.at(made.reshape(-1), positions(indices, shape), values)  # many times faster in one dimension
+    np.add.at(
+        made.reshape(-1), positions(indices, shape), values
+    )  # np.add.at is many times faster in one dimension
     return made
 
 
 @gradient("SparseTensorDenseAdd")
-def _dense_add_gradient(op: Operation, dy: Any) -> list:
+def _dense_add_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return [None, apply("GatherNd", dy, op.inputs[0]), None, dy]
 
 
 @export("sparse.add", "sparse_add")
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+def sparse_add(a: TensorLike, b: TensorLike, threshold: TensorLike = None, thresh: TensorLike = None) -> Any:
     """The sum of two tensors of which one at least is sparse; sparse when both are.
 
     Elements of a sparse sum that are smaller than `threshold` are left out.
@@ -170,53 +176,52 @@ _UNION = (
 )
 
 
-def _union_op(name: str, kind: str) -> Callable:
-    return op(
+def _declare_extreme(name: str, kind: str, larger_or_smaller: np.ufunc) -> None:
+    """Declares an op on two sparse tensors whose result has the places of either."""
+
+    def kernel(
+        ctx: HostContext, ai: Array, av: Array, sa: Array, bi: Array, bv: Array, sb: Array
+    ) -> tuple[Array, Array]:
+        union, at_a, at_b = _same_place((ai, av, sa), (bi, bv, sb))
+        values = larger_or_smaller(_aligned(av, at_a, len(union)), _aligned(bv, at_b, len(union)))
+        return places(union, sa), values
+
+    op(
         name,
         _UNION,
         f"T: {kind}",
         shape=lambda op: sparse_shapes(rank_of(op, 0, 2))[:2],
         host=True,
         examples=[case(*_A, *_B, grad=False), case(*_NONE, *_NONE, grad=False)],
-    )
+    )(kernel)
 
 
-@_union_op("SparseSparseMaximum", "real")
-def _maximum(ctx: Any, ai: Any, av: Any, sa: Any, bi: Any, bv: Any, sb: Any) -> tuple:
-    union, at_a, at_b = _same_place((ai, av, sa), (bi, bv, sb))
-    larger = np.maximum(_aligned(av, at_a, len(union)), _aligned(bv, at_b, len(union)))
-    return places(union, sa), larger
-
-
-@_union_op("SparseSparseMinimum", "number")
-def _minimum(ctx: Any, ai: Any, av: Any, sa: Any, bi: Any, bv: Any, sb: Any) -> tuple:
-    union, at_a, at_b = _same_place((ai, av, sa), (bi, bv, sb))
-    smaller = np.minimum(_aligned(av, at_a, len(union)), _aligned(bv, at_b, len(union)))
-    return places(union, sa), smaller
+_declare_extreme("SparseSparseMaximum", "real", np.maximum)
+_declare_extreme("SparseSparseMinimum", "number", np.minimum)
 
 
 @gradient("SparseSparseMaximum", "SparseSparseMinimum")
-def _no_extreme_gradient(op: Operation, *grads: Any) -> Any:
+def _no_extreme_gradient(op: Operation, *grads: Tensor) -> NoReturn:
     raise NotImplementedError(f"Gradient for {op.type} is currently not implemented yet.")
 
 
-def _extreme(op_type: str, a: Any, b: Any, name: str | None) -> SparseTensor:
-    a, b = to_sparse(a), to_sparse(b)
+def _extreme(op_type: str, sp_a: SparseTensor, sp_b: SparseTensor, name: str | None) -> SparseTensor:
+    a, b = to_sparse(sp_a), to_sparse(sp_b)
     with name_scope(name, op_type, [a, b]) as scope:
-        indices, values = apply_any(
+        indices, values = apply_list(
             op_type, a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=scope
         )
     return SparseTensor(indices, values, a.dense_shape)
 
 
 @export("sparse.maximum", "sparse_maximum")
-def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The larger of two sparse tensors, element by element, at the places of either."""
     return _extreme("SparseSparseMaximum", sp_a, sp_b, name)
 
 
 @export("sparse.minimum", "sparse_minimum")
-def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The smaller of two sparse tensors, element by element, at the places of either."""
     return _extreme("SparseSparseMinimum", sp_a, sp_b, name)
 
@@ -250,8 +255,16 @@ def _product_shape(op: Operation) -> TensorShape:
     ],
 )
 def _product(
-    xp: Any, indices: Any, values: Any, shape: Any, b: Any, *, adjoint_a: bool, adjoint_b: bool, check: Any
-) -> Any:
+    xp: ArrayModule,
+    indices: Array,
+    values: Array,
+    shape: Array,
+    b: Array,
+    *,
+    adjoint_a: bool,
+    adjoint_b: bool,
+    check: Check,
+) -> Array:
     if len(shape) != 2:
         raise invalid("Tensor 'a_shape' must have 2 elements")
     if b.ndim != 2:
@@ -267,18 +280,20 @@ def _product(
         return xp.zeros((height, b.shape[1]), b.dtype)
     row, column = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
     letters = ("m", height, row, int(adjoint_a)), ("k", inner, column, 1 - int(adjoint_a))
-    for letter, limit, found, at in reversed(letters):
-        ok = (found >= 0) & (found < limit)
-        check(ok, lambda *, s=(letter, limit, found, at, ok): _beyond(*s))
-    # Of what is known while tracing, some are numpy arrays, which a traced index cannot reach into.
+    for letter, limit, numbers, at in reversed(letters):
+        ok = (numbers >= 0) & (numbers < limit)
+        check(ok, functools.partial(_beyond, letter, limit, numbers, at, ok))
+    # Constants of a traced step are numpy arrays, which a traced index cannot index.
     values = xp.asarray(xp.conj(values) if adjoint_a else values)
     parts = values[:, None] * xp.take(xp.asarray(b), xp.clip(column, 0, max(inner - 1, 0)), axis=0)
     if is_numpy(xp):
         return _summed_by_row(parts, row, height)
-    return xp.zeros((height, b.shape[1]), b.dtype).at[row].add(parts, mode="drop")
+    blank: Any = xp.zeros((height, b.shape[1]), b.dtype)  # of JAX, which has `at`
+    product: Array = blank.at[row].add(parts, mode="drop")
+    return product
 
 
-def _summed_by_row(parts: np.ndarray, row: np.ndarray, height: int) -> np.ndarray:
+def _summed_by_row(parts: Array, row: Array, height: int) -> Array:
     made = np.zeros((height, parts.shape[1]), parts.dtype)
     if len(row):
         order = np.argsort(row, kind="stable")
@@ -287,13 +302,13 @@ def _summed_by_row(parts: np.ndarray, row: np.ndarray, height: int) -> np.ndarra
     return made
 
 
-def _beyond(letter: str, limit: int, found: Any, at: int, ok: Any) -> str:
+def _beyond(letter: str, limit: int, numbers: Array, at: int, ok: Array) -> str:
     n = int(np.argmin(ok))
-    return f"{letter} ({found[n]}) from index[{n},{at}] out of bounds (>={limit})"
+    return f"{letter} ({numbers[n]}) from index[{n},{at}] out of bounds (>={limit})"
 
 
 @gradient("SparseTensorDenseMatMul")
-def _product_gradient(op: Operation, dy: Any) -> list:
+def _product_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     indices, values, dense, b = op.inputs
     flip_a, flip_b = op.get_attr("adjoint_a"), op.get_attr("adjoint_b")
     matrix = transpose(b, conjugate=True) if flip_b else b
@@ -313,7 +328,11 @@ def _product_gradient(op: Operation, dy: Any) -> list:
 
 @export("sparse.sparse_dense_matmul", "sparse.matmul", "sparse_tensor_dense_matmul")
 def sparse_tensor_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: SparseTensor | TensorLike,
+    b: SparseTensor | TensorLike,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """A sparse matrix times a dense one, each of them transposed (and conjugated) if asked."""
     if is_sparse(b) and not is_sparse(sp_a):
@@ -321,13 +340,5 @@ def sparse_tensor_dense_matmul(
         return transpose(flipped)
     sp = to_sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sp.indices, sp.values, b]):
-        b = to_tensor(b, name="b")
-        return apply(
-            "SparseTensorDenseMatMul",
-            sp.indices,
-            sp.values,
-            sp.dense_shape,
-            b,
-            adjoint_a=adjoint_a,
-            adjoint_b=adjoint_b,
-        )
+        parts = sp.indices, sp.values, sp.dense_shape, to_tensor(b, name="b")
+        return apply("SparseTensorDenseMatMul", *parts, adjoint_a=adjoint_a, adjoint_b=adjoint_b)

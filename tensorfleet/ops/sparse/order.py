@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -49,14 +51,14 @@ _S = np.array([4, 2], np.int64)
         case(np.zeros((0, 2), np.int64), np.zeros(0, np.int32), _S),
     ],
 )
-def _reorder(ctx: Any, indices: Any, values: Any, shape: Any) -> tuple:
+def _reorder(ctx: HostContext, indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
     check_sparse(indices, values, shape)
     order = by_place(indices)
     return indices[order], values[order]
 
 
 @gradient("SparseReorder")
-def _reorder_gradient(op: Operation, *grads: Any) -> list:
+def _reorder_gradient(op: Operation, *grads: Tensor) -> list[Tensor | None]:
     indices, _, dense = op.inputs
     count = shape_of(indices)[0]
     entries = apply("Range", 0, count, 1)
@@ -65,7 +67,7 @@ def _reorder_gradient(op: Operation, *grads: Any) -> list:
 
 
 @export("sparse.reorder", "sparse_reorder")
-def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """The same sparse tensor with its elements in the order of a dense one."""
     sp = to_sparse(sp_input)
     indices, values = apply_list("SparseReorder", sp.indices, sp.values, sp.dense_shape, name=name)
@@ -75,7 +77,9 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 @export("sparse.transpose", "sparse_transpose")
-def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_transpose(
+    sp_input: SparseTensor, perm: TensorLike = None, name: str | None = None
+) -> SparseTensor:
     """A sparse tensor with its axes in another order (without `perm`: reversed)."""
     with name_scope(name, "SparseTranspose"):
         sp = to_sparse(sp_input)
@@ -84,13 +88,13 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         perm = to_tensor(perm)
         indices = gather(sp.indices, perm, axis=1)
         known, order = sp.shape, constant_value(perm)
-        dense: Any = gather(sp.dense_shape, perm)
+        dense = gather(sp.dense_shape, perm)
         if known.is_fully_defined() and order is not None:
             dense = to_tensor(np.array([known.as_list()[int(i)] for i in order], np.int64))
         return sparse_reorder(SparseTensor(indices, sp.values, dense))
 
 
-def _reversed_axes(sp: SparseTensor) -> Any:
+def _reversed_axes(sp: SparseTensor) -> TensorLike:
     rank = sp.shape.rank
     if rank is not None:
         return np.arange(rank - 1, -1, -1, dtype=np.int32)
@@ -102,7 +106,7 @@ def _reversed_axes(sp: SparseTensor) -> Any:
 
 
 @export("sparse.retain", "sparse_retain")
-def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def sparse_retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     """The elements of a sparse tensor for which `to_retain` is true."""
     sp = to_sparse(sp_input)
     keep = to_tensor(to_retain)
@@ -117,7 +121,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 @export("sparse.reset_shape", "sparse_reset_shape")
-def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+def sparse_reset_shape(sp_input: SparseTensor, new_shape: TensorLike = None) -> SparseTensor:
     """The same elements in a larger dense shape, or without one in the smallest that holds them."""
     sp = to_sparse(sp_input)
     indices, values = apply("Identity", sp.indices), apply("Identity", sp.values)
@@ -171,7 +175,9 @@ def _filled_shapes(op: Operation) -> list[TensorShape]:
         case(np.zeros((0, 2), np.int64), np.zeros(0, np.int32), np.array([0, 2], np.int64), np.int32(1)),
     ],
 )
-def _fill(ctx: Any, indices: Any, values: Any, shape: Any, default: Any) -> tuple:
+def _fill(
+    ctx: HostContext, indices: Array, values: Array, shape: Array, default: Array
+) -> tuple[Array, Array, Array, Array]:
     check_sparse(indices, values, shape)
     rows = int(shape[0])
     if rows == 0 and len(indices):
@@ -183,16 +189,15 @@ def _fill(ctx: Any, indices: Any, values: Any, shape: Any, default: Any) -> tupl
     empty = np.ones(rows, np.bool_)
     empty[row] = False
     missing = empty.nonzero()[0]
-    if not len(missing) and (row[1:] >= row[:-1]).all():
+    in_order = (row[1:] >= row[:-1]).all()
+    if in_order and not len(missing):
         return indices, values, empty, np.arange(len(row))
     added = np.zeros((len(missing), indices.shape[1]), np.int64)
     added[:, 0] = missing
-    if (row[1:] >= row[:-1]).all():
+    if in_order:  # as elements almost always are: inserting is faster than sorting
         at = np.searchsorted(row, missing)
-        filled = (
-            np.insert(values, at, np.full(len(missing), default, values.dtype)) if len(missing) else values
-        )
-        places = np.insert(indices, at, added, axis=0) if len(missing) else indices
+        filled = np.insert(values, at, np.full(len(missing), default, values.dtype))
+        places = np.insert(indices, at, added, axis=0)
         return places, filled, empty, np.arange(len(row)) + np.searchsorted(missing, row)
     order = np.argsort(np.concatenate([row, missing]), kind="stable")
     places = np.concatenate([indices, added])[order]
@@ -211,7 +216,7 @@ def _fill(ctx: Any, indices: Any, values: Any, shape: Any, default: Any) -> tupl
     host=True,
     examples=[case(np.array([0, 2], np.int64), np.array([1.5, 2.5, 3.5]))],
 )
-def _fill_grad(ctx: Any, back: Any, grads: Any) -> tuple:
+def _fill_grad(ctx: HostContext, back: Array, grads: Array) -> tuple[Array, Array]:
     wrong = np.flatnonzero((back < 0) | (back >= len(grads)))
     if len(wrong):
         raise invalid(f"Elements in reverse index must be in [0, {len(grads)}) but got {back[wrong[0]]}")
@@ -221,7 +226,7 @@ def _fill_grad(ctx: Any, back: Any, grads: Any) -> tuple:
 
 
 @gradient("SparseFillEmptyRows")
-def _fill_gradient(op: Operation, *grads: Any) -> list:
+def _fill_gradient(op: Operation, *grads: Tensor) -> list[Tensor | None]:
     values, default = apply_list("SparseFillEmptyRowsGrad", op.outputs[3], grads[1])
     return [None, values, None, default]
 
@@ -231,7 +236,7 @@ not_differentiable("SparseFillEmptyRowsGrad")
 
 @export("sparse.fill_empty_rows", "sparse_fill_empty_rows")
 def sparse_fill_empty_rows(
-    sp_input: Any, default_value: Any, name: str | None = None
+    sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
     """A sparse matrix with `default_value` at the start of each empty row, and which rows were empty."""
     sp = to_sparse(sp_input)
@@ -246,7 +251,7 @@ def sparse_fill_empty_rows(
 
 
 @export("sparse.mask", "sparse_mask")
-def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """The rows of `a` whose indices are not among `mask_indices`."""
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
         kept, where = apply_list("ListDiff", a.indices, mask_indices)
@@ -257,7 +262,9 @@ def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) ->
 
 
 @export("sparse.expand_dims")
-def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_expand_dims(
+    sp_input: SparseTensor, axis: int | None = None, name: str | None = None
+) -> SparseTensor:
     """A sparse tensor with a dimension of 1 inserted before `axis`; at the end without one."""
     sp = to_sparse(sp_input)
     rank = sp.shape.rank
@@ -282,7 +289,7 @@ def _no_column(sp: SparseTensor) -> Tensor:
 
 
 @export("sparse.from_dense")
-def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The elements of a dense tensor that are not zero (not empty, not False), as a sparse tensor."""
     with name_scope(name, "dense_to_sparse"):
         dense = to_tensor(tensor)
@@ -291,14 +298,17 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         return SparseTensor(indices, values, shape_of(dense, out_type=dtypes.int64))
 
 
-def _zero(dense: Tensor) -> Any:
+def _zero(dense: Tensor) -> Tensor:
     kind = dense.dtype.base_dtype
     return to_tensor(b"" if kind == dtypes.string else np.zeros((), kind.as_numpy_dtype), kind)
 
 
 @export("sparse.eye")
 def sparse_eye(
-    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    num_rows: TensorLike,
+    num_columns: TensorLike = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> SparseTensor:
     """A sparse matrix with ones on its diagonal."""
     with name_scope(name, "eye"):
@@ -314,7 +324,7 @@ def _one(dtype: dtypes.DType) -> Tensor:
 
 
 @export("sparse.to_indicator", "sparse_to_indicator")
-def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+def sparse_to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | None = None) -> Tensor:
     """A dense bool tensor that is true at the ids found along the last dimension of a sparse one."""
     sp = to_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sp]) as scope:
@@ -327,7 +337,11 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 
 @export("sparse.merge", "sparse_merge")
 def sparse_merge(
-    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+    sp_ids: SparseTensor | Sequence[SparseTensor],
+    sp_values: SparseTensor,
+    vocab_size: TensorLike,
+    name: str | None = None,
+    already_sorted: bool = False,
 ) -> SparseTensor:
     """Ids and values of the same places as one sparse tensor whose last dimension counts the ids.
 

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.formats.varint import read_varint, write_varint
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
@@ -23,7 +26,7 @@ from tensorfleet.kernels.sparse import bracketed, check_places, check_sparse, in
 from tensorfleet.kernels.string_buffers import Buffer
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.samples import case
-from tensorfleet.ops.sparse.arrange import sparse_shapes
+from tensorfleet.ops.sparse.arrange import Parts, sparse_shapes
 
 _A = (np.array([[0, 1], [1, 0], [1, 2]], np.int64), np.array([1.5, 2.5, 3.5]), np.array([3, 4], np.int64))
 _WORDS = (_A[0], np.array([b"a", b"", b"b" * 200], object), _A[2])
@@ -31,7 +34,7 @@ _WORDS = (_A[0], np.array([b"a", b"", b"b" * 200], object), _A[2])
 PARTS = "sparse_indices: int64[2], sparse_values: T[1], sparse_shape: int64[1]"
 
 
-def _written(array: np.ndarray) -> bytes:
+def _written(array: Array) -> bytes:
     """An array as the bytes of a TensorProto, its elements as raw content."""
     content = array.tobytes()
     if array.dtype == object:
@@ -41,7 +44,7 @@ def _written(array: np.ndarray) -> bytes:
 
 
 @functools.lru_cache(1024)
-def _header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """The type and the shape: fields 1 and 2 of a TensorProto. Zeros are left out, as in any message."""
     sizes = b"".join([_field(2, b"\x08" + write_varint(n) if n else b"") for n in shape])
     return b"\x08" + write_varint(dtypes.as_dtype(dtype).as_datatype_enum) + _field(2, sizes)
@@ -51,22 +54,22 @@ def _field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + write_varint(len(content)) + content
 
 
-def _read(data: bytes) -> np.ndarray:
+def _read(data: bytes) -> Array:
     """The array of a serialized TensorProto."""
     # Type, shape, and raw content of less than 16 KB, as TensorFlow and `_written` write them, need no message.
     end = 4 + data[3] if len(data) > 6 and data[0] == 8 and data[2] == 18 else len(data)
     if end + 3 < len(data) and data[end] == 34:
         long = data[end + 1] > 127
         size = data[end + 1] & 127 | data[end + 2] << 7 if long else data[end + 1]
-        dtype, shape, wanted = _told_by(data[:end])
+        dtype, shape, wanted = _read_header(data[:end])
         if size == wanted == len(data) - end - 2 - long:
             return np.frombuffer(data, dtype, offset=end + 2 + long).reshape(shape)
     return _parsed(data)
 
 
 @functools.lru_cache(1024)
-def _told_by(header: bytes) -> tuple:
-    """The type, the shape and the size in bytes of an array of numbers; a size of -1 when these are not all there is."""
+def _read_header(header: bytes) -> tuple[np.dtype[Any] | None, tuple[int, ...], int]:
+    """The type, the shape and the size in bytes of an array of numbers; a size of -1 for any other header."""
     from tensorfleet.base.protos import TensorProto
 
     try:
@@ -74,12 +77,12 @@ def _told_by(header: bytes) -> tuple:
         dtype = dtypes.as_dtype(proto.dtype)
         shape = tuple(d.size for d in proto.tensor_shape.dim)
         known = _header(dtype.np_dtype, shape) == header and dtype != dtypes.string
-    except Exception:  # whatever is wrong is found again, and told, when the whole message is read
-        return None, None, -1
+    except Exception:  # any error comes again, with its message, when the whole proto is parsed
+        return None, (), -1
     return dtype.np_dtype, shape, math.prod(shape) * dtype.size if known else -1
 
 
-def _parsed(data: bytes) -> np.ndarray:
+def _parsed(data: bytes) -> Array:
     from google.protobuf.message import DecodeError
 
     from tensorfleet.base.protos import TensorProto
@@ -94,7 +97,7 @@ def _parsed(data: bytes) -> np.ndarray:
         raise invalid("Could not parse serialized proto") from None
 
 
-def _words(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
+def _words(content: bytes, shape: tuple[int, ...]) -> Array:
     position, lengths = 0, []
     for _ in range(int(np.prod(shape, dtype=np.int64))):
         length, position = read_varint(content, position)
@@ -106,22 +109,23 @@ def _words(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
     return made.reshape(shape)
 
 
-def _strings(rows: list) -> np.ndarray:
+def _strings(rows: list[bytes]) -> Array:
     made = np.empty(np.shape(rows) or (0,), object)
     made[...] = rows
     return made
 
 
-def _row_ends(indices: Any, values: Any, shape: Any) -> list[int]:
+def _row_ends(indices: Array, values: Array, shape: Array) -> list[int]:
     """Where the rows of a sparse tensor of rank above 1 end; the first number is where the first begins."""
     check_sparse(indices, values, shape)
     if len(shape) < 2:
         raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
     check_places(indices, shape)
-    return np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
+    ends: list[int] = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
+    return ends
 
 
-def rows_of(indices: Any, values: Any, shape: Any) -> list[tuple]:
+def rows_of(indices: Array, values: Array, shape: Array) -> list[Parts]:
     """A sparse tensor of rank above 1 as one sparse tensor per row."""
     pairs = itertools.pairwise(_row_ends(indices, values, shape))
     return [(indices[a:b, 1:], values[a:b], np.array(shape[1:], np.int64)) for a, b in pairs]
@@ -135,14 +139,15 @@ def rows_of(indices: Any, values: Any, shape: Any) -> list[tuple]:
     host=True,
     examples=[case(*_A), case(*_WORDS)],
 )
-def _serialize(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
+def _serialize(ctx: HostContext, indices: Array, values: Array, shape: Array, *, out_type: DType) -> Array:
     check_sparse(indices, values, shape)
     if out_type == dtypes.variant:
-        return _variants([(indices, values, shape)])[0]
+        variant: Array = _variants([(indices, values, shape)])[0]
+        return variant
     return _strings([_written(np.asarray(part)) for part in (indices, values, shape)])
 
 
-def _variants(parts: list[tuple]) -> np.ndarray:
+def _variants(parts: list[Parts]) -> Array:
     """Sparse tensors as variants: three arrays for each."""
     made = np.empty((len(parts), 3), object)
     for row, part in enumerate(parts):
@@ -151,19 +156,17 @@ def _variants(parts: list[tuple]) -> np.ndarray:
     return made
 
 
-def _many_shape(op: Operation) -> TensorShape:
-    return TensorShape([None, 3])
-
-
 @op(
     "SerializeManySparse",
     f"{PARTS} -> serialized_sparse: out_type",
     "T: type; out_type: {string, variant} = string",
-    shape=_many_shape,
+    shape=lambda op: TensorShape([None, 3]),
     host=True,
     examples=[case(*_A), case(*_WORDS)],
 )
-def _serialize_many(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type: Any) -> Any:
+def _serialize_many(
+    ctx: HostContext, indices: Array, values: Array, shape: Array, *, out_type: DType
+) -> Array:
     if out_type == dtypes.variant:
         return _variants(rows_of(indices, values, shape))
     ends = _row_ends(indices, values, shape)
@@ -182,20 +185,20 @@ def _serialize_many(ctx: Any, indices: Any, values: Any, shape: Any, *, out_type
 
 
 @functools.lru_cache(1024)
-def _head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """All that comes before the raw content of an array."""
     size = math.prod(shape) * dtype.itemsize
     return _header(dtype, shape) + (b"\x22" + write_varint(size) if size else b"")
 
 
-def joined(parts: list[tuple], dtype: dtypes.DType, alike: str = "shape") -> tuple:
+def joined(parts: list[Parts], dtype: dtypes.DType, alike: str = "shape") -> tuple[Array, Array, Array]:
     """Sparse tensors of one rank as one, with a first dimension that counts them.
 
     `alike` is what TensorFlow's message calls inconsistent when their ranks differ.
     """
     rank = len(parts[0][2])
     for n, (indices, values, shape) in enumerate(parts):
-        # `check_sparse` takes longer than the rest of this together.
+        # The usual case, tested here because `check_sparse` takes longer than the rest of this function together.
         if (
             values.dtype == dtype.np_dtype
             and indices.shape == (values.size, rank)
@@ -250,7 +253,9 @@ _SAVED = _strings([head + part.tobytes() for head, part in zip(_HEADS, _A, stric
     packed=True,
     examples=[case(np.stack([_SAVED, _SAVED]), dtype="double")],
 )
-def _deserialize_many(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
+def _deserialize_many(
+    ctx: HostContext, serialized: Strings | Array, *, dtype: DType
+) -> tuple[Array, Array, Array]:
     if serialized.ndim != 2 or serialized.shape[1] != 3:
         raise invalid(
             f"Serialized sparse should be a matrix of 3 columns but has shape {bracketed(serialized.shape)}"
@@ -261,14 +266,14 @@ def _deserialize_many(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
             f"{bracketed(serialized.shape)}"
         )
     many = together(serialized)
-    found = None if many is None else _joined_alike(many, dtype)
-    if found is not None:
-        return found
+    alike = None if many is None else _joined_alike(many, dtype)
+    if alike is not None:
+        return alike
     return joined([(_read(a), _read(b), _read(c)) for a, b, c in np.asarray(serialized).tolist()], dtype)
 
 
-def _joined_alike(serialized: Strings, dtype: dtypes.DType) -> tuple | None:
-    """What `_joined` gives for rows of three strings that are alike in size; None when some are not, or wrong."""
+def _joined_alike(serialized: Strings, dtype: dtypes.DType) -> Parts | None:
+    """The result of `joined` for rows of three strings that are alike in size; None when some are not, or wrong."""
     buffer, width = serialized.buffer, serialized.shape[-1]
     tables = [_read_alike(buffer.some(slice(i, None, width))) for i in range(width)]
     indices, values, shapes = (t if t is not None else np.zeros(0) for t in tables)
@@ -283,7 +288,7 @@ def _joined_alike(serialized: Strings, dtype: dtypes.DType) -> tuple | None:
     return places.reshape(-1, rank + 1), values.reshape(-1), np.append(count, shapes.max(0).clip(0))
 
 
-def _read_alike(buffer: Buffer) -> np.ndarray | None:
+def _read_alike(buffer: Buffer) -> Array | None:
     """The arrays of serialized TensorProtos of numbers, if all have one type and shape."""
     length = int(buffer.lengths[0])
     if (buffer.lengths != length).any() or not length:
@@ -310,13 +315,13 @@ def _read_alike(buffer: Buffer) -> np.ndarray | None:
         case(np.stack([_SAVED] * 4).reshape(2, 2, 3), dtype="double"),
     ],
 )
-def _deserialize(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
+def _deserialize(ctx: HostContext, serialized: Array, *, dtype: DType) -> tuple[Array, Array, Array]:
     outer = serialized.shape[:-1]
     if serialized.shape[-1] != 3:
         raise invalid(
             f"Serialized sparse should have 3 as the last dimension but has shape {bracketed(serialized.shape)}"
         )
-    rows = [tuple(map(_array, row)) for row in serialized.reshape(-1, 3).tolist()]
+    rows = [(_array(a), _array(b), _array(c)) for a, b, c in serialized.reshape(-1, 3).tolist()]
     if not rows:
         raise invalid(
             "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
@@ -327,8 +332,8 @@ def _deserialize(ctx: Any, serialized: Any, *, dtype: Any) -> tuple:
     return np.concatenate([numbers, places[:, 1:]], 1), values, np.concatenate([np.int64(outer), shape[1:]])
 
 
-def _array(part: Any) -> np.ndarray:
-    """What a string or a variant holds."""
+def _array(part: bytes | Array) -> Array:
+    """The array in a string or a variant."""
     return _read(part) if isinstance(part, bytes) else part
 
 
@@ -336,36 +341,42 @@ not_differentiable("SerializeSparse", "SerializeManySparse", "DeserializeManySpa
 
 
 @export("io.serialize_sparse", "serialize_sparse")
-def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+def serialize_sparse(
+    sp_input: SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.string
+) -> Tensor:
     """A sparse tensor as three strings: its indices, values and dense shape."""
     sp = to_sparse(sp_input)
     return apply("SerializeSparse", sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name)
 
 
 @export("io.serialize_many_sparse", "serialize_many_sparse")
-def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+def serialize_many_sparse(
+    sp_input: SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.string
+) -> Tensor:
     """Each row of a sparse tensor as three strings."""
     sp = to_sparse(sp_input)
     return apply("SerializeManySparse", sp.indices, sp.values, sp.dense_shape, out_type=out_type, name=name)
 
 
-@export("io.deserialize_many_sparse", "deserialize_many_sparse")
-def deserialize_many_sparse(
-    serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
-) -> SparseTensor:
-    """The sparse tensors that rows of three strings hold, as one with a first dimension more."""
-    indices, values, shape = apply_list("DeserializeManySparse", serialized_sparse, dtype=dtype, name=name)
+def of_rank(rank: int | None, parts: list[Tensor]) -> SparseTensor:
+    """The sparse tensor of three tensors, with its rank if that is known."""
+    indices, values, shape = parts
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)
+
+
+@export("io.deserialize_many_sparse", "deserialize_many_sparse")
+def deserialize_many_sparse(
+    serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """The sparse tensors that rows of three strings hold, as one with a first dimension more."""
+    return of_rank(rank, apply_list("DeserializeManySparse", serialized_sparse, dtype=dtype, name=name))
 
 
 @export("python.ops.sparse_ops.deserialize_sparse")
 def deserialize_sparse(
-    serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
+    serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The sparse tensor that three strings or variants hold; of more of them one with as many dimensions more."""
-    indices, values, shape = apply_list("DeserializeSparse", serialized_sparse, dtype=dtype, name=name)
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)
+    """The sparse tensor in three strings or variants; the dimensions before these three become its first dimensions."""
+    return of_rank(rank, apply_list("DeserializeSparse", serialized_sparse, dtype=dtype, name=name))

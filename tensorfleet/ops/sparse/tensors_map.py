@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply_any, apply_list
+from tensorfleet.base.types import Array, TensorLike
+from tensorfleet.graph.apply import apply, apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse
 from tensorfleet.kernels.sparse import check_sparse, invalid
 from tensorfleet.ops.common import SCALAR, vector_of
-from tensorfleet.ops.sparse.arrange import sparse_shapes
-from tensorfleet.ops.sparse.serialize import PARTS, joined, rows_of
+from tensorfleet.ops.sparse.arrange import Parts, sparse_shapes
+from tensorfleet.ops.sparse.serialize import PARTS, joined, of_rank, rows_of
 
 
 class SparseTensorsMap:
@@ -25,16 +27,16 @@ class SparseTensorsMap:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
-        self._kept: dict[int, tuple] = {}
+        self._kept: dict[int, Parts] = {}
 
-    def add(self, parts: list[tuple]) -> np.ndarray:
+    def add(self, parts: list[Parts]) -> Array:
         """Keeps sparse tensors; their numbers."""
         with self._lock:
             numbers = [next(self._numbers) for _ in parts]
             self._kept.update(zip(numbers, parts, strict=True))
         return np.array(numbers, np.int64)
 
-    def take(self, numbers: list[int]) -> list[tuple]:
+    def take(self, numbers: list[int]) -> list[Parts]:
         """The sparse tensors of these numbers, no longer kept."""
         with self._lock:
             missing = [n for n in numbers if n not in self._kept]
@@ -43,9 +45,12 @@ class SparseTensorsMap:
             return [self._kept.pop(n) for n in numbers]
 
 
-def _map_of(ctx: Any, container: bytes, shared_name: bytes) -> SparseTensorsMap:
+def _map_of(ctx: HostContext, container: bytes, shared_name: bytes) -> SparseTensorsMap:
     name = shared_name.decode() or ctx.op.name
-    return ctx.resources.get(container.decode(), "sparse_tensors_map", name, SparseTensorsMap)
+    tensors: SparseTensorsMap = ctx.resources.get(
+        container.decode(), "sparse_tensors_map", name, SparseTensorsMap
+    )
+    return tensors
 
 
 @op(
@@ -56,9 +61,12 @@ def _map_of(ctx: Any, container: bytes, shared_name: bytes) -> SparseTensorsMap:
     host=True,
     stateful=True,
 )
-def _add(ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, shared_name: bytes) -> Any:
+def _add(
+    ctx: HostContext, indices: Array, values: Array, shape: Array, *, container: bytes, shared_name: bytes
+) -> Array:
     check_sparse(indices, values, shape)
-    return _map_of(ctx, container, shared_name).add([(indices, values, shape)])[0]
+    number: Array = _map_of(ctx, container, shared_name).add([(indices, values, shape)])[0]
+    return number
 
 
 @op(
@@ -70,8 +78,8 @@ def _add(ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, s
     stateful=True,
 )
 def _add_many(
-    ctx: Any, indices: Any, values: Any, shape: Any, *, container: bytes, shared_name: bytes
-) -> Any:
+    ctx: HostContext, indices: Array, values: Array, shape: Array, *, container: bytes, shared_name: bytes
+) -> Array:
     return _map_of(ctx, container, shared_name).add(rows_of(indices, values, shape))
 
 
@@ -83,7 +91,9 @@ def _add_many(
     host=True,
     stateful=True,
 )
-def _take_many(ctx: Any, handles: Any, *, dtype: Any, container: bytes, shared_name: bytes) -> tuple:
+def _take_many(
+    ctx: HostContext, handles: Array, *, dtype: DType, container: bytes, shared_name: bytes
+) -> tuple[Array, Array, Array]:
     kept = _map_of(ctx, container, shared_name).take(handles.tolist())
     return joined(kept, dtype, "rank")
 
@@ -93,7 +103,10 @@ not_differentiable("AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeMa
 
 @export("python.ops.sparse_ops.add_sparse_to_tensors_map", "python.ops.sparse_ops._add_sparse_to_tensors_map")
 def add_sparse_to_tensors_map(
-    sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
+    sp_input: SparseTensor,
+    container: str | None = None,
+    shared_name: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Keeps a sparse tensor in the session; its number, with which it can be taken out."""
     return _kept("AddSparseToTensorsMap", sp_input, container, shared_name, name)
@@ -104,23 +117,21 @@ def add_sparse_to_tensors_map(
     "python.ops.sparse_ops._add_many_sparse_to_tensors_map",
 )
 def add_many_sparse_to_tensors_map(
-    sp_input: Any, container: Any = None, shared_name: Any = None, name: str | None = None
+    sp_input: SparseTensor,
+    container: str | None = None,
+    shared_name: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Keeps each row of a sparse tensor in the session; their numbers."""
     return _kept("AddManySparseToTensorsMap", sp_input, container, shared_name, name)
 
 
-def _kept(op_type: str, sp_input: Any, container: Any, shared_name: Any, name: str | None) -> Tensor:
+def _kept(
+    op_type: str, sp_input: SparseTensor, container: str | None, shared_name: str | None, name: str | None
+) -> Tensor:
     sp = to_sparse(sp_input)
-    return apply_any(
-        op_type,
-        sp.indices,
-        sp.values,
-        sp.dense_shape,
-        container=container,
-        shared_name=shared_name,
-        name=name,
-    )
+    parts = sp.indices, sp.values, sp.dense_shape
+    return apply(op_type, *parts, container=container, shared_name=shared_name, name=name)
 
 
 @export(
@@ -128,7 +139,7 @@ def _kept(op_type: str, sp_input: Any, container: Any, shared_name: Any, name: s
     "python.ops.sparse_ops._take_many_sparse_from_tensors_map",
 )
 def take_many_sparse_from_tensors_map(
-    sparse_map_op: Operation, sparse_handles: Any, rank: Any = None, name: str | None = None
+    sparse_map_op: Operation, sparse_handles: TensorLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """The kept sparse tensors of some numbers, as one with a first dimension more.
 
@@ -141,14 +152,6 @@ def take_many_sparse_from_tensors_map(
         )
     container = sparse_map_op.get_attr("container")
     shared = sparse_map_op.get_attr("shared_name") or sparse_map_op.name
-    indices, values, shape = apply_list(
-        "TakeManySparseFromTensorsMap",
-        sparse_handles,
-        dtype=sparse_map_op.get_attr("T"),
-        container=container,
-        shared_name=shared,
-        name=name,
-    )
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)
+    dtype, op_type = sparse_map_op.get_attr("T"), "TakeManySparseFromTensorsMap"
+    attrs = {"dtype": dtype, "container": container, "shared_name": shared}
+    return of_rank(rank, apply_list(op_type, sparse_handles, name=name, **attrs))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +10,11 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any, apply_op
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
+from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, vector_of
@@ -35,7 +36,7 @@ _ATTRS = (
 
 
 def _make(
-    ctx: Any, *, shape: TensorShape, container: bytes, shared_name: bytes, reduction_type: bytes
+    ctx: HostContext, *, shape: TensorShape, container: bytes, shared_name: bytes, reduction_type: bytes
 ) -> Accumulator:
     make = lambda name: Accumulator(name, shape, reduction_type.decode())  # noqa: E731
     return shared(ctx, "accumulator", container, shared_name, make)
@@ -43,18 +44,18 @@ def _make(
 
 @op("SparseConditionalAccumulator", "-> handle: Ref(string)", _ATTRS, **_MAKES)
 def _make_sparse(
-    ctx: Any, *, shape: TensorShape, container: bytes, shared_name: bytes, reduction_type: bytes
+    ctx: HostContext, *, shape: TensorShape, container: bytes, shared_name: bytes, reduction_type: bytes
 ) -> SparseAccumulator:
     over_all = bool(ctx.op._attrs.get(OVER_ALL))
     make = lambda name: SparseAccumulator(name, shape, reduction_type.decode(), over_all)  # noqa: E731
     return shared(ctx, "sparse accumulator", container, shared_name, make)
 
 
-def _apply_gradient(ctx: Any, handle: Accumulator, local_step: Any, gradient: Any) -> None:
+def _apply_gradient(ctx: HostContext, handle: Accumulator, local_step: Array, gradient: Array) -> None:
     handle.apply(int(local_step), np.asarray(gradient), owner=ctx.private.owner)
 
 
-def _take(ctx: Any, accumulator: Accumulator, num_required: Any) -> Any:
+def _take_gradient(ctx: HostContext, accumulator: Accumulator, num_required: Array) -> Any:
     required = int(num_required)
     if required <= 0:
         raise errors.invalid(f"Argument num_required must be positive, but was {required}")
@@ -63,15 +64,11 @@ def _take(ctx: Any, accumulator: Accumulator, num_required: Any) -> Any:
     return attempt.result
 
 
-def _take_gradient(ctx: Any, handle: Accumulator, num_required: Any) -> Any:
-    return _take(ctx, handle, num_required)
-
-
-def _num_accumulated(ctx: Any, handle: Accumulator) -> Any:
+def _num_accumulated(ctx: HostContext, handle: Accumulator) -> np.int32:
     return np.int32(handle.count)
 
 
-def _set_global_step(ctx: Any, handle: Accumulator, new_global_step: Any) -> None:
+def _set_global_step(ctx: HostContext, handle: Accumulator, new_global_step: Array) -> None:
     handle.set_step(int(new_global_step))
 
 
@@ -109,21 +106,26 @@ for _prefix, _kind in (("", "Ref(string)"), ("Resource", "resource")):
     **_USES,
 )
 def _apply_sparse(
-    ctx: Any, handle: Any, local_step: Any, indices: Any, values: Any, shape: Any, *, has_known_shape: bool
+    ctx: HostContext,
+    handle: SparseAccumulator,
+    local_step: Array,
+    indices: Array,
+    values: Array,
+    shape: Array,
+    *,
+    has_known_shape: bool,
 ) -> None:
     dims = np.asarray(shape) if has_known_shape else None
     handle.apply(int(local_step), np.asarray(indices), np.asarray(values), dims, owner=ctx.private.owner)
 
 
-@op(
+op(
     "SparseAccumulatorTakeGradient",
     "handle: Ref(string), num_required: int32 -> indices: int64, values: dtype, shape: int64",
     "dtype: number",
     shape=lambda op: [UNKNOWN, UNKNOWN, UNKNOWN],
     **_WAITS,
-)
-def _take_sparse(ctx: Any, handle: Any, num_required: Any) -> Any:
-    return _take(ctx, handle, num_required)
+)(_take_gradient)
 
 
 not_differentiable("SparseConditionalAccumulator", "SparseAccumulatorTakeGradient")
@@ -131,19 +133,20 @@ not_differentiable("SparseConditionalAccumulator", "SparseAccumulatorTakeGradien
 # -- what users see ----------------------------------------------------------------------------------
 
 
-def _int64(value: Any) -> Tensor:
-    return cast(to_tensor(value), dtypes.int64)
+def _int64(value: TensorLike) -> Tensor:
+    tensor: Tensor = cast(to_tensor(value), dtypes.int64)
+    return tensor
 
 
 @export("ConditionalAccumulatorBase")
 class ConditionalAccumulatorBase:
-    """What the accumulators share.
+    """The base of the accumulators.
 
     A gradient is computed for a step, its `local_step`. The accumulator has a step of its own, raised by
     `set_global_step` and by each `take_grad`; gradients for earlier steps are dropped without an error.
     """
 
-    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
+    def __init__(self, dtype: DTypeLike, shape: ShapeLike, accumulator_ref: Tensor) -> None:
         self._dtype = dtypes.as_dtype(dtype)
         self._shape = TensorShape(shape) if shape is not None else TensorShape(None)
         self._accumulator_ref = accumulator_ref
@@ -155,13 +158,10 @@ class ConditionalAccumulatorBase:
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """How many gradients have been added since the last take."""
-        return apply_any(
-            self._op("AccumulatorNumAccumulated"),
-            self._accumulator_ref,
-            name=name or f"{self._name}_NumAccumulated",
-        )
+        name = name or f"{self._name}_NumAccumulated"
+        return apply(self._op("AccumulatorNumAccumulated"), self._accumulator_ref, name=name)
 
-    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+    def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Operation:
         """An operation that sets the accumulator's step."""
         return apply_op(
             self._op("AccumulatorSetGlobalStep"), self._accumulator_ref, _int64(new_global_step), name=name
@@ -177,17 +177,17 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
     def __init__(
         self,
-        dtype: Any,
-        shape: Any = None,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
         shared_name: str | None = None,
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        options: dict[str, Any] = dict(shared_name=shared_name, reduction_type=reduction_type, name=name)
+        options = {"shared_name": shared_name, "reduction_type": reduction_type, "name": name}
         ref = apply("ResourceConditionalAccumulator", dtype=dtype, shape=TensorShape(shape), **options)
         super().__init__(dtype, shape, ref)
 
-    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+    def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Operation:
         """An operation that adds `grad`, unless it was computed for a step that is over."""
         grad = to_tensor(grad, self._dtype)
         grad.shape.assert_is_compatible_with(self._shape)
@@ -195,15 +195,20 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
             self._op("AccumulatorApplyGradient"), self._accumulator_ref, _int64(local_step), grad, name=name
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> Tensor:
         """The mean (or sum) of the gradients added; the operation waits until there are `num_required`."""
         kind, ref = self._op("AccumulatorTakeGradient"), self._accumulator_ref
-        out = apply_any(kind, ref, num_required, dtype=self._dtype, name=name)
+        out = apply(kind, ref, num_required, dtype=self._dtype, name=name)
         out.set_shape(self._shape)
         return out
 
 
-SparseAccumulatorTakeGradient = namedtuple("SparseAccumulatorTakeGradient", ["indices", "values", "shape"])
+class SparseAccumulatorTakeGradient(NamedTuple):
+    """The gradient of some rows, as `take_grad` gives it."""
+
+    indices: Tensor
+    values: Tensor
+    shape: Tensor
 
 
 @export("SparseConditionalAccumulator", "sparse.SparseConditionalAccumulator")
@@ -212,36 +217,35 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
     def __init__(
         self,
-        dtype: Any,
-        shape: Any = None,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
         shared_name: str | None = None,
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        options: dict[str, Any] = dict(shared_name=shared_name, reduction_type=reduction_type, name=name)
+        options = {"shared_name": shared_name, "reduction_type": reduction_type, "name": name}
         ref = apply("SparseConditionalAccumulator", dtype=dtype, shape=TensorShape(shape), **options)
         super().__init__(dtype, shape, ref)
 
     def apply_indexed_slices_grad(
-        self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None
+        self, grad: IndexedSlices, local_step: TensorLike = 0, name: str | None = None
     ) -> Operation:
         """An operation that adds a `tf.IndexedSlices`, unless it was computed for a step that is over."""
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
     def apply_grad(
         self,
-        grad_indices: Any,
-        grad_values: Any,
-        grad_shape: Any = None,
-        local_step: Any = 0,
+        grad_indices: TensorLike,
+        grad_values: TensorLike,
+        grad_shape: TensorLike = None,
+        local_step: TensorLike = 0,
         name: str | None = None,
     ) -> Operation:
         """An operation that adds `grad_values` for the rows `grad_indices`."""
-        step = _int64(local_step)
         return apply_op(
             "SparseAccumulatorApplyGradient",
             self._accumulator_ref,
-            step,
+            _int64(local_step),
             cast(grad_indices, dtypes.int64),
             grad_values,
             cast([] if grad_shape is None else grad_shape, dtypes.int64),
@@ -250,13 +254,13 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             name=name,
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> SparseAccumulatorTakeGradient:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> SparseAccumulatorTakeGradient:
         """The rows, their mean (or sum) and the dense shape, once `num_required` gradients have come."""
         kind, ref = "SparseAccumulatorTakeGradient", self._accumulator_ref
-        taken = apply_any(kind, ref, num_required, dtype=self._dtype, name=name)
+        taken = apply_list(kind, ref, num_required, dtype=self._dtype, name=name)
         return SparseAccumulatorTakeGradient(*taken)
 
-    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+    def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> IndexedSlices:
         """Like `take_grad`, as `tf.IndexedSlices`."""
         taken = self.take_grad(num_required, name)
         return IndexedSlices(values=taken.values, indices=taken.indices, dense_shape=taken.shape)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,16 +12,19 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any, apply_op
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
+from tensorfleet.graph.apply import apply, apply_list, apply_op
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value, vector_of
 from tensorfleet.ops.state.queue_ops import agreed, complete
-from tensorfleet.ops.state.queues import shape_list, type_list
+from tensorfleet.ops.state.queues import Shapes, shape_list, type_list
 from tensorfleet.state.queue_orders import HeapQueue
 from tensorfleet.state.queues import TakeAttempt, own
 
-_FIRST = -(2**63)
+# The lowest int64: elements are numbered from it on, as in TensorFlow.
+_FIRST_INDEX = -(2**63)
 
 
 class BarrierQueue(HeapQueue):
@@ -35,7 +38,8 @@ class BarrierQueue(HeapQueue):
         sizes = shapes or [TensorShape(None)] * len(types)
         full = [SCALAR, SCALAR, *sizes]
         super().__init__(name, -1, [dtypes.int64, dtypes.string, *types], full)
-        self._waiting: dict[bytes, list] = {}
+        #: by key: the element's index, and its components so far
+        self._waiting: dict[bytes, tuple[int, list[Array | None]]] = {}
         self._inserted = 0
         self._shut = False
         self._cancelled = False
@@ -49,7 +53,7 @@ class BarrierQueue(HeapQueue):
         """How many elements there are, in words."""
         return f"{self.size()} complete elements, {self.incomplete} that lack a component"
 
-    def insert(self, component: int, keys: np.ndarray, values: np.ndarray) -> None:
+    def insert(self, component: int, keys: Array, values: Array) -> None:
         """Adds one component to the elements named by `keys`; all or none."""
         if not 0 <= component < self._components:
             raise errors.invalid(
@@ -101,23 +105,26 @@ class BarrierQueue(HeapQueue):
             )
             raise errors.CancelledError(None, None, text)
 
-    def _put(self, key: bytes, component: int, value: np.ndarray) -> None:
-        index, values = self._waiting.setdefault(key, [_FIRST + self._inserted, [None] * self._components])
+    def _put(self, key: bytes, component: int, value: Array) -> None:
+        index, values = self._waiting.setdefault(
+            key, (_FIRST_INDEX + self._inserted, [None] * self._components)
+        )
         values[component] = value
         if all(v is not None for v in values):
             del self._waiting[key]
             name = np.empty((), object)
             name[()] = key
-            self.push(([np.asarray(index, np.int64), name, *values], -1))
+            components = [v for v in values if v is not None]
+            self.push(([np.asarray(index, np.int64), name, *components], -1))
 
     def at_hand(self, count: int) -> int:
-        """How many of `count` a closed barrier gives at once to those content with fewer."""
+        """How many of `count` elements a closed barrier has for a take that accepts fewer."""
         with self._lock:
-            found = min(count, self.size()) if self._shut else count
-        if not found:
+            available = min(count, self.size()) if self._shut else count
+        if not available:
             text = f"Barrier '{self.name}' is closed and has insufficient elements (requested {count}, total size 0)"
             raise errors.OutOfRangeError(None, None, text)
-        return found
+        return available
 
     def shut(self, cancel: bool) -> None:
         """Takes no new keys from now on; with `cancel`, forgets the incomplete elements."""
@@ -145,12 +152,19 @@ _USES: dict[str, Any] = {"host": True, "stateful": True}
     shape=lambda op: vector_of(2),
     **_USES,
 )
-def _barrier(ctx: Any, *, component_types: list, shapes: list, container: bytes, shared_name: bytes) -> Any:
+def _barrier(
+    ctx: HostContext,
+    *,
+    component_types: list[DType],
+    shapes: list[TensorShape],
+    container: bytes,
+    shared_name: bytes,
+) -> BarrierQueue:
     make = lambda name: BarrierQueue(name, component_types, shapes)  # noqa: E731
     return agreed(ctx, "barrier", container, shared_name, make)
 
 
-def _check_insert(op: Operation) -> list:
+def _check_insert(op: Operation) -> list[TensorShape]:
     keys, values = op._inputs[1].shape.with_rank(1), op._inputs[2].shape.with_rank_at_least(1)
     keys.merge_with(values[:1])
     return []
@@ -163,7 +177,9 @@ def _check_insert(op: Operation) -> list:
     shape=_check_insert,
     **_USES,
 )
-def _insert_many(ctx: Any, handle: BarrierQueue, keys: Any, values: Any, *, component_index: int) -> None:
+def _insert_many(
+    ctx: HostContext, handle: BarrierQueue, keys: Array, values: Array, *, component_index: int
+) -> None:
     handle.insert(component_index, np.asarray(keys), own(values))
 
 
@@ -187,7 +203,9 @@ def _taken_shapes(op: Operation) -> list[TensorShape]:
     stateful=True,
     blocks=True,
 )
-def _take_many(ctx: Any, handle: BarrierQueue, num_elements: Any, *, allow_small_batch: bool) -> tuple:
+def _take_many(
+    ctx: HostContext, handle: BarrierQueue, num_elements: Array, *, allow_small_batch: bool
+) -> tuple[Array, ...]:
     count = int(num_elements)
     if count < 0:
         raise errors.invalid(f"Cannot take {count} < 0 elements.")
@@ -200,24 +218,30 @@ def _take_many(ctx: Any, handle: BarrierQueue, num_elements: Any, *, allow_small
 
 
 @op("BarrierClose", "handle: Ref(string) ->", "cancel_pending_enqueues: bool = false", **_USES)
-def _close(ctx: Any, handle: BarrierQueue, *, cancel_pending_enqueues: bool) -> None:
+def _close(ctx: HostContext, handle: BarrierQueue, *, cancel_pending_enqueues: bool) -> None:
     handle.shut(cancel_pending_enqueues)
 
 
 @op("BarrierReadySize", "handle: Ref(string) -> size: int32", shape=lambda op: SCALAR, **_USES)
-def _ready_size(ctx: Any, handle: BarrierQueue) -> Any:
+def _ready_size(ctx: HostContext, handle: BarrierQueue) -> np.int32:
     return np.int32(handle.look()[0])
 
 
 @op("BarrierIncompleteSize", "handle: Ref(string) -> size: int32", shape=lambda op: SCALAR, **_USES)
-def _incomplete_size(ctx: Any, handle: BarrierQueue) -> Any:
+def _incomplete_size(ctx: HostContext, handle: BarrierQueue) -> np.int32:
     return np.int32(handle.incomplete)
 
 
 not_differentiable("Barrier", "BarrierInsertMany", "BarrierTakeMany", "BarrierClose")
 not_differentiable("BarrierReadySize", "BarrierIncompleteSize")
 
-BarrierTakeMany = namedtuple("BarrierTakeMany", ["indices", "keys", "values"])
+
+class BarrierTakeMany(NamedTuple):
+    """Complete elements, as `take_many` gives them."""
+
+    indices: Tensor
+    keys: Tensor
+    values: list[Tensor]
 
 
 @export("python.ops.data_flow_ops.Barrier")
@@ -225,7 +249,11 @@ class Barrier:
     """Collects the components of elements by key; `take_many` gives elements that have all of theirs."""
 
     def __init__(
-        self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier"
+        self,
+        types: DTypeLike | Sequence[DTypeLike],
+        shapes: Shapes = None,
+        shared_name: str | None = None,
+        name: str = "barrier",
     ) -> None:
         self._types = type_list(types)
         self._shapes: list[TensorShape] = []
@@ -245,7 +273,9 @@ class Barrier:
     barrier_ref = readonly("_barrier_ref", "The handle.")
     name = readonly("_barrier_ref.op.name", "The name of the operation that makes the barrier.")
 
-    def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert_many(
+        self, component_index: int, keys: TensorLike, values: TensorLike, name: str | None = None
+    ) -> Operation:
         """An operation that adds one component to each of the elements `keys`."""
         return apply_op(
             "BarrierInsertMany",
@@ -259,7 +289,7 @@ class Barrier:
 
     def take_many(
         self,
-        num_elements: Any,
+        num_elements: TensorLike,
         allow_small_batch: bool = False,
         timeout: int | None = None,
         name: str | None = None,
@@ -268,7 +298,7 @@ class Barrier:
 
         With `allow_small_batch`, fewer are given once the barrier is closed and no more can come.
         """
-        indices, keys, values = apply_any(
+        indices, keys, *values = apply_list(
             "BarrierTakeMany",
             self._barrier_ref,
             num_elements,

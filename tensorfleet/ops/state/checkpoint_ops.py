@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base import errors
@@ -13,6 +11,8 @@ from tensorfleet.base.formats.checkpoint_v1 import open_checkpoint
 from tensorfleet.base.formats.checkpoint_writer import BundleWriter, merge
 from tensorfleet.base.formats.tensor_slices import parse_spec
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.aligned_memory import final
@@ -22,16 +22,16 @@ from tensorfleet.ops.samples import case
 _CHECKPOINT = "prefix: string, tensor_names: string, shape_and_slices: string"
 
 
-def _strings(values: Any) -> list[str]:
+def _strings(values: Array) -> list[str]:
     return [v.decode() if isinstance(v, bytes) else str(v) for v in np.asarray(values, object).ravel()]
 
 
-def _text(value: Any) -> str:
-    (found,) = _strings(value)
-    return found
+def _text(value: Array) -> str:
+    (text,) = _strings(value)
+    return text
 
 
-def _checked(prefix: Any, names: Any, specs: Any, count: int) -> tuple[str, list[str], list[str]]:
+def _checked(prefix: Array, names: Array, specs: Array, count: int) -> tuple[str, list[str], list[str]]:
     """The arguments that saving and restoring share."""
     if np.size(prefix) != 1 or np.ndim(prefix) > 1:
         raise errors.invalid(f"Input prefix should have a single element, got {np.size(prefix)} instead.")
@@ -44,7 +44,9 @@ def _checked(prefix: Any, names: Any, specs: Any, count: int) -> tuple[str, list
 
 
 @op("SaveV2", f"{_CHECKPOINT}, tensors: list(dtypes) ->", "dtypes: list(type)", host=True, stateful=True)
-def _save(ctx: Any, prefix: Any, names: Any, specs: Any, tensors: list, *, dtypes: list[DType]) -> tuple:
+def _save(
+    ctx: HostContext, prefix: Array, names: Array, specs: Array, tensors: list[Array], *, dtypes: list[DType]
+) -> tuple[()]:
     path, keys, parts = _checked(prefix, names, specs, len(tensors))
     with BundleWriter(path) as writer:
         for key, spec, tensor, dtype in zip(keys, parts, tensors, dtypes, strict=True):
@@ -62,14 +64,14 @@ def _restored_shapes(op: Operation) -> list[TensorShape]:
     specs = static_value(op, 2)
     if specs is None or np.size(specs) != count:
         return [UNKNOWN] * count
-    found = []
+    shapes = []
     for spec in _strings(specs):
         if not spec:
-            found.append(UNKNOWN)
+            shapes.append(UNKNOWN)
             continue
         shape, part = parse_spec(spec)
-        found.append(TensorShape(part.shape(shape)))
-    return found
+        shapes.append(TensorShape(part.shape(shape)))
+    return shapes
 
 
 @op(
@@ -80,7 +82,9 @@ def _restored_shapes(op: Operation) -> list[TensorShape]:
     host=True,
     stateful=True,
 )
-def _restore(ctx: Any, prefix: Any, names: Any, specs: Any, *, dtypes: list[DType]) -> tuple:
+def _restore(
+    ctx: HostContext, prefix: Array, names: Array, specs: Array, *, dtypes: list[DType]
+) -> tuple[Array, ...]:
     path, keys, parts = _checked(prefix, names, specs, len(dtypes))
     reader = open_checkpoint(path)
     for key, dtype in zip(keys, dtypes, strict=True):
@@ -91,7 +95,7 @@ def _restore(ctx: Any, prefix: Any, names: Any, specs: Any, *, dtypes: list[DTyp
     return tuple(_read(reader, key, spec) for key, spec in zip(keys, parts, strict=True))
 
 
-def _read(reader: BundleReader, key: str, spec: str) -> np.ndarray:
+def _read(reader: BundleReader, key: str, spec: str) -> Array:
     if not spec:
         return final(reader.read(key))
     shape, part = parse_spec(spec)
@@ -118,8 +122,8 @@ def _c_name(dtype: DType) -> str:
     stateful=True,
 )
 def _merge(
-    ctx: Any, prefixes: Any, destination: Any, *, delete_old_dirs: bool, allow_missing_files: bool
-) -> tuple:
+    ctx: HostContext, prefixes: Array, destination: Array, *, delete_old_dirs: bool, allow_missing_files: bool
+) -> tuple[()]:
     merge(_strings(prefixes), _text(destination), delete_old_dirs, allow_missing_files)
     return ()
 
@@ -131,7 +135,7 @@ def _merge(
     host=True,
     examples=[case(np.array(b"model", object), np.int32(1), np.int32(3))],
 )
-def _sharded_filename(ctx: Any, basename: Any, shard: Any, num_shards: Any) -> Any:
+def _sharded_filename(ctx: HostContext, basename: Array, shard: Array, num_shards: Array) -> Array:
     name = f"{_text(basename)}-{int(shard):05d}-of-{int(num_shards):05d}"
     return np.array(name.encode(), object)
 
@@ -143,7 +147,7 @@ def _sharded_filename(ctx: Any, basename: Any, shard: Any, num_shards: Any) -> A
     host=True,
     examples=[case(np.array(b"model", object), np.int32(3))],
 )
-def _sharded_filespec(ctx: Any, basename: Any, num_shards: Any) -> Any:
+def _sharded_filespec(ctx: HostContext, basename: Array, num_shards: Array) -> Array:
     return np.array(f"{_text(basename)}-?????-of-{int(num_shards):05d}".encode(), object)
 
 

@@ -10,7 +10,8 @@ from tensorfleet.base import errors
 from tensorfleet.base.files import GFile
 from tensorfleet.base.formats.checkpoint_v1 import open_checkpoint
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.operation import Operation
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.registry import not_differentiable, op
 
 
@@ -27,8 +28,14 @@ def _lines(path: Any) -> list[str]:
     host=True,
 )
 def _generate_vocab_remapping(
-    ctx: Any, new: Any, old: Any, *, new_vocab_offset: int, num_new_vocab: int, old_vocab_size: int
-) -> tuple:
+    ctx: HostContext,
+    new: Array,
+    old: Array,
+    *,
+    new_vocab_offset: int,
+    num_new_vocab: int,
+    old_vocab_size: int,
+) -> tuple[Array, np.int32]:
     before = _lines(old)
     if old_vocab_size >= 0:
         before = before[:old_vocab_size]
@@ -39,8 +46,8 @@ def _generate_vocab_remapping(
             f"Expected {num_new_vocab} lines from {new_vocab_offset} on, the file has {len(words)}."
         )
     wanted = words[new_vocab_offset : new_vocab_offset + num_new_vocab]
-    found = np.array([places.get(word, -1) for word in wanted], np.int64)
-    return found, np.int32((found >= 0).sum())
+    old_ids = np.array([places.get(word, -1) for word in wanted], np.int64)
+    return old_ids, np.int32((old_ids >= 0).sum())
 
 
 @op(
@@ -48,22 +55,22 @@ def _generate_vocab_remapping(
     "ckpt_path: string, old_tensor_name: string[0], row_remapping: int64[1], col_remapping: int64[1], "
     "initializing_values: float -> output_matrix: float",
     "num_rows: int; num_cols: int; max_rows_in_memory: int = -1",
-    shape=lambda op: _matrix_shape(op),
+    shape=lambda op: TensorShape([op._attrs["num_rows"], op._attrs["num_cols"]]),
     host=True,
     stateful=True,
 )
 def _load_and_remap_matrix(
-    ctx: Any,
-    path: Any,
-    name: Any,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    initial: np.ndarray,
+    ctx: HostContext,
+    path: Array,
+    name: Array,
+    rows: Array,
+    columns: Array,
+    initial: Array,
     *,
     num_rows: int,
     num_cols: int,
     max_rows_in_memory: int,
-) -> np.ndarray:
+) -> Array:
     old = open_checkpoint(np.asarray(path).item().decode()).read(np.asarray(name).item().decode())
     rows = np.asarray(rows)
     columns = np.asarray(columns) if np.size(columns) else np.arange(num_cols)
@@ -96,10 +103,6 @@ def _load_and_remap_matrix(
     result[kept] = old[np.maximum(rows, 0)][:, np.maximum(columns, 0)][kept]
     result[~kept] = np.ravel(initial)
     return result
-
-
-def _matrix_shape(op: Operation) -> TensorShape:
-    return TensorShape([op._attrs["num_rows"], op._attrs["num_cols"]])
 
 
 not_differentiable("GenerateVocabRemapping", "LoadAndRemapMatrix")

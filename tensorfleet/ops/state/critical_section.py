@@ -10,6 +10,7 @@ from tensorfleet.base import nest
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.kernel_types import HostContext, Step
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import (
@@ -27,7 +28,7 @@ from tensorfleet.state.queues import PutAttempt, Queue, TakeAttempt
 
 
 class Mutex(Queue):
-    """A lock: a queue of one element, which whoever holds the lock has taken."""
+    """A lock: a queue of one element. To hold the lock is to have taken the element."""
 
     kind = "Mutex"
 
@@ -40,22 +41,22 @@ class Mutex(Queue):
         return "free" if self.size() else "another step holds it"
 
 
-class Held:
-    """A lock that a step holds until it gives it back, fails, or forgets it."""
+class HeldMutex:
+    """A lock that a step holds until it releases it, fails, or drops this object."""
 
-    def __init__(self, mutex: Mutex, step: Any) -> None:
+    def __init__(self, mutex: Mutex, step: Step) -> None:
         self._mutex, self._step = mutex, step
-        self._given_back = False
+        self._released = False
         step.hold(self)
 
     def set(self) -> None:
-        """Gives the lock back; called once more it does nothing."""
-        if not self._given_back:
-            self._given_back = True
+        """Releases the lock; a second call does nothing."""
+        if not self._released:
+            self._released = True
             self._mutex.submit(PutAttempt([self._mutex.element([])]))
 
     def release(self) -> None:
-        """Gives the lock back before the step ends."""
+        """Releases the lock before the step ends."""
         self._step.release(self)
         self.set()
 
@@ -72,18 +73,18 @@ _WAITS: dict[str, Any] = {"host": True, "stateful": True}
     shape=lambda op: SCALAR,
     **_WAITS,
 )
-def _mutex(ctx: Any, *, container: bytes, shared_name: bytes) -> Mutex:
+def _mutex(ctx: HostContext, *, container: bytes, shared_name: bytes) -> Mutex:
     return shared(ctx, "mutex", container, shared_name, Mutex)
 
 
 @op("MutexLock", "mutex: resource -> mutex_lock: variant", shape=lambda op: SCALAR, blocks=True, **_WAITS)
-def _lock(ctx: Any, mutex: Mutex) -> Held:
+def _lock(ctx: HostContext, mutex: Mutex) -> HeldMutex:
     complete(ctx, mutex, TakeAttempt(1), f"for critical section '{mutex.name}'")
-    return Held(mutex, ctx.step)
+    return HeldMutex(mutex, ctx.step)
 
 
 @op("ConsumeMutexLock", "mutex_lock: variant ->", **_WAITS)
-def _unlock(ctx: Any, held: Held) -> None:
+def _unlock(ctx: HostContext, held: HeldMutex) -> None:
     held.release()
 
 
@@ -98,19 +99,19 @@ class _Execution:
 
     op: Operation
     handle: Tensor
-    resources: frozenset
+    resources: frozenset[Tensor]
     exclusive_resource_access: bool
 
 
 @export("CriticalSection")
 class CriticalSection:
-    """Runs functions one at a time: those of this section, also in other steps and with the same `shared_name`."""
+    """Runs functions one at a time, also those of other steps and of sections with the same `shared_name`."""
 
     def __init__(
         self,
         name: str | None = None,
         shared_name: str | None = None,
-        critical_section_def: Any = None,
+        critical_section_def: object = None,
         import_scope: str | None = None,
     ) -> None:
         if critical_section_def is not None:
@@ -127,8 +128,10 @@ class CriticalSection:
 
     name = readonly("_name", "The name.")
 
-    def execute(self, fn: Callable, exclusive_resource_access: bool = True, name: str | None = None) -> Any:
-        """What `fn()` gives, whose operations run while no others of this section do.
+    def execute(
+        self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None
+    ) -> Any:
+        """The result of `fn()`, whose operations run while no others of this section do.
 
         With `exclusive_resource_access` no other section may use the resources that these operations use.
         """
@@ -140,7 +143,7 @@ class CriticalSection:
                 result = fn()
             made = graph.get_operations()[first:]
             self._check_nothing_recursive(made)
-            self._after_what_is_captured(lock._op, made)
+            self._wait_for_captured(lock._op, made)
             resources = frozenset(
                 t for o in made for t in o._inputs if t.dtype.name == "resource" and t._op not in made
             )
@@ -150,8 +153,8 @@ class CriticalSection:
                 over = apply_op("ConsumeMutexLock", lock, name="ConsumeMutexLock")
             with control_dependencies([over]):
                 flat = [_passed(x) for x in flat]
-        found = _Execution(lock._op, self._handle, resources, exclusive_resource_access)
-        add_to_collection(_EXECUTIONS, found)
+        execution = _Execution(lock._op, self._handle, resources, exclusive_resource_access)
+        add_to_collection(_EXECUTIONS, execution)
         return nest.pack_sequence_as(result, flat) if result is not None else over
 
     def _check_nothing_recursive(self, ops: list[Operation]) -> None:
@@ -162,8 +165,8 @@ class CriticalSection:
                     f"{self._name}. This is illegal and would cause deadlocks."
                 )
 
-    def _after_what_is_captured(self, lock: Operation, made: list[Operation]) -> None:
-        """Has the lock wait for all that its function needs: that may have to take the same lock."""
+    def _wait_for_captured(self, lock: Operation, made: list[Operation]) -> None:
+        """Takes the lock after the function's inputs are computed: these may have to take the same lock."""
         inside = {lock, *made}
         context = lock._get_control_flow_context()
         needed = {t._op for o in made for t in o._inputs} | {c for o in made for c in o._control_inputs}
@@ -171,7 +174,7 @@ class CriticalSection:
             [o for o in needed if o not in inside and o._get_control_flow_context() is context]
         )
 
-    def _check_resources(self, resources: frozenset, exclusive: bool) -> None:
+    def _check_resources(self, resources: frozenset[Tensor], exclusive: bool) -> None:
         for other in get_collection(_EXECUTIONS):
             if other.handle is self._handle or resources.isdisjoint(other.resources):
                 continue
@@ -184,7 +187,8 @@ class CriticalSection:
 
 
 def _shared_name(handle: Tensor) -> bytes | None:
-    return handle._op._attrs.get("shared_name")
+    name: bytes | None = handle._op._attrs.get("shared_name")
+    return name
 
 
 def _passed(value: Any) -> Any:

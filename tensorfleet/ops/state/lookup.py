@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,6 +13,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -46,7 +48,7 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 class _Typed:
     """The types of keys and values."""
 
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+    def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
@@ -56,7 +58,7 @@ class _Typed:
 
 @export("contrib.lookup.LookupInterface", "python.ops.lookup_ops.LookupInterface")
 class LookupInterface(_Typed):
-    """What all tables have: types, a name, `size` and `lookup`."""
+    """The base of all tables: types, a name, `size` and `lookup`."""
 
     @property
     def name(self) -> str:
@@ -72,15 +74,15 @@ class LookupInterface(_Typed):
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
             return apply("LookupTableSizeV2", self.resource_handle)
 
-    def _keys(self, keys: Any) -> Tensor:
+    def _keys(self, keys: TensorLike) -> Tensor:
         """Keys as a tensor; TypeError when they are of another type."""
         tensor = to_sparse(keys).values if is_sparse(keys) else to_tensor(keys)
         if tensor.dtype.base_dtype != self._key_dtype:
             raise TypeError(f"Signature mismatch. Keys must be dtype {self._key_dtype}, got {tensor.dtype}.")
         return tensor
 
-    def _found(self, keys: Any, values: Tensor) -> Any:
-        """Values in the form the keys had."""
+    def _found(self, keys: TensorLike, values: Tensor) -> Tensor | SparseTensor:
+        """Values in the form of the keys."""
         if is_sparse(keys):
             sparse = to_sparse(keys)
             return SparseTensor(sparse.indices, values, sparse.dense_shape)
@@ -91,31 +93,31 @@ class LookupInterface(_Typed):
 class InitializableLookupTableBase(LookupInterface):
     """A table that an initializer fills."""
 
-    def __init__(self, default_value: Any, initializer: Any) -> None:
+    def __init__(self, default_value: TensorLike, initializer: TableInitializerBase) -> None:
         super().__init__(initializer.key_dtype, initializer.value_dtype)
         self._default_value = to_tensor(default_value, self._value_dtype)
         self._default_value.shape.assert_is_compatible_with(())
         self._initializer = initializer
         inside = get_default_graph()._get_control_flow_context() is not None
-        with (
-            control_dependencies(None) if inside else nullcontext()
-        ):  # one table, whatever branch or loop is around
+        # One table, whatever branch or loop is around.
+        with control_dependencies(None) if inside else nullcontext():
             self._resource_handle = self._create_resource()
             self._init_op = initializer.initialize(self)
 
     def _create_resource(self) -> Tensor:
         raise TypeError("A table of your own defines _create_resource().")
 
-    default_value = readonly("_default_value", "What keys that are not there give.")
+    default_value = readonly("_default_value", "The value of keys that are not in the table.")
     initializer = readonly("_init_op", "The operation that fills the table.")
     init = readonly("_init_op", "The old name of `initializer`.")
 
     @property
     def name(self) -> str:
         """The name of the table's operation."""
-        return self._resource_handle.op.name.rpartition("/")[2]
+        name: str = self._resource_handle.op.name
+        return name.rpartition("/")[2]
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The values of keys (a tensor, or a sparse one), the default for those that are not there."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_Lookup", [self._resource_handle, tensor]):
@@ -133,7 +135,9 @@ def _own_name() -> str:
 class StaticHashTable(InitializableLookupTableBase):
     """A table that is filled once, by `tf.tables_initializer()` or its own `initializer`."""
 
-    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+    def __init__(
+        self, initializer: TableInitializerBase, default_value: TensorLike, name: str | None = None
+    ) -> None:
         self._name = name or "hash_table"
         self._shared_name = getattr(initializer, "_shared_name", "") or _own_name()
         super().__init__(default_value, initializer)
@@ -167,18 +171,18 @@ class StaticHashTable(InitializableLookupTableBase):
 
 @export("contrib.lookup.TableInitializerBase", "python.ops.lookup_ops.TableInitializerBase")
 class TableInitializerBase(_Typed):
-    """What fills a table."""
+    """The base of the initializers, which fill a table."""
 
     @property
     def _shared_name(self) -> str:
         """A name under which equal tables may be shared; none by default."""
         return ""
 
-    def initialize(self, table: Any) -> Any:
+    def initialize(self, table: LookupInterface) -> Operation:
         """The operation that fills `table`."""
         raise TypeError("An initializer of your own defines initialize(table).")
 
-    def _check(self, table: Any) -> None:
+    def _check(self, table: LookupInterface) -> None:
         for what in ("key", "value"):
             own, other = getattr(self, f"{what}_dtype"), getattr(table, f"{what}_dtype")
             if own.base_dtype != other.base_dtype:
@@ -194,14 +198,19 @@ class KeyValueTensorInitializer(TableInitializerBase):
     """Fills a table with the elements of two tensors."""
 
     def __init__(
-        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+        self,
+        keys: TensorLike,
+        values: TensorLike,
+        key_dtype: DTypeLike | None = None,
+        value_dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> None:
         self._keys = to_tensor(keys, key_dtype, name="keys")
         self._values = to_tensor(values, value_dtype, name="values")
         self._name = name or "key_value_init"
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
 
-    def initialize(self, table: Any) -> Operation:
+    def initialize(self, table: LookupInterface) -> Operation:
         self._check(table)
         with name_scope(self._name, None, [table.resource_handle, self._keys, self._values]):
             filler = apply_op("LookupTableImportV2", table.resource_handle, self._keys, self._values)
@@ -211,7 +220,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 @export("lookup.TextFileIndex", "contrib.lookup.TextFileIndex", "python.ops.lookup_ops.TextFileIndex")
 class TextFileIndex:
-    """Columns of a text file that are not: the whole line, and its number."""
+    """The indices for a key or value that is no column: the whole line, and its number."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER
@@ -227,10 +236,10 @@ class TextFileInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        filename: Any,
-        key_dtype: Any,
+        filename: TensorLike,
+        key_dtype: DTypeLike,
         key_index: int,
-        value_dtype: Any,
+        value_dtype: DTypeLike,
         value_index: int,
         vocab_size: int | None = None,
         delimiter: str = "\t",
@@ -259,7 +268,7 @@ class TextFileInitializer(TableInitializerBase):
         size = () if self._vocab_size is None else (self._vocab_size,)
         return "_".join(str(part) for part in ("hash_table", self._path, *size, *self._columns))
 
-    def initialize(self, table: Any) -> Operation:
+    def initialize(self, table: LookupInterface) -> Operation:
         self._check(table)
         with name_scope(self._name, "text_file_init", [table.resource_handle]):
             filler = apply_op(
@@ -301,22 +310,23 @@ class _WithBuckets(LookupInterface):
     name = readonly("_table_name")
 
     @property
-    def resource_handle(self) -> Any:
+    def resource_handle(self) -> Tensor | None:
         """The handle of the table, if there is one beside the buckets."""
         return None if self._table is None else self._table.resource_handle
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> Operation:
         """The operation that fills the table."""
         if self._table is not None:
-            return self._table.initializer
+            filler: Operation = self._table.initializer
+            return filler
         with name_scope(None, "init", None):
             return no_op()
 
-    def size(self, name: str | None = None) -> Any:
+    def size(self, name: str | None = None) -> Tensor:
         """How many ids there are, buckets included."""
         with name_scope(name, f"{self.name}_Size"):
-            own = to_tensor(np.int64(0)) if self._table is None else self._table.size()
+            own: Tensor = to_tensor(np.int64(0)) if self._table is None else self._table.size()
             return own + np.int64(self._num_oov_buckets)
 
 
@@ -325,7 +335,11 @@ class StaticVocabularyTable(_WithBuckets):
     """Ids of words: the table's own, and for other words one of `num_oov_buckets` behind them."""
 
     def __init__(
-        self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
+        self,
+        initializer: TableInitializerBase | None,
+        num_oov_buckets: int,
+        lookup_key_dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> None:
         if num_oov_buckets <= 0:
             raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
@@ -346,7 +360,7 @@ class StaticVocabularyTable(_WithBuckets):
         kind = lookup_key_dtype or (dtypes.string if initializer is None else initializer.key_dtype)
         super().__init__(kind, dtypes.int64)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The ids of words (a tensor, or a sparse one)."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_Lookup"):
@@ -370,7 +384,7 @@ def _own_or_bucket(table: Any, keys: Tensor, buckets: Tensor) -> Tensor:
 class HasherSpec:
     """Which hash sends unknown words to buckets, and its key."""
 
-    def __init__(self, hasher: str, key: Any) -> None:
+    def __init__(self, hasher: str, key: list[int] | None) -> None:
         self.hasher = hasher
         self.key = key
 
@@ -379,9 +393,9 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 
 class StrongHashSpec(HasherSpec):
-    """A hash that nobody foresees who does not know its key: two unsigned integers."""
+    """A hash that cannot be predicted without its key: two unsigned integers."""
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: Sequence[int]) -> None:
         if len(key) != 2:
             raise ValueError(f"key must have size 2, received {key}")
         if not all(isinstance(k, (int, np.integer)) and k >= 0 for k in key):
@@ -396,9 +410,9 @@ class IdTableWithHashBuckets(_WithBuckets):
         self,
         table: Any,
         num_oov_buckets: int,
-        hasher_spec: Any = FastHashSpec,
+        hasher_spec: HasherSpec = FastHashSpec,
         name: str | None = None,
-        key_dtype: Any = None,
+        key_dtype: DTypeLike | None = None,
     ) -> None:
         self._table_name = (name or "hash_bucket").rstrip("/")
         kind = dtypes.as_dtype(key_dtype) if key_dtype is not None else None
@@ -424,7 +438,7 @@ class IdTableWithHashBuckets(_WithBuckets):
 
     init = readonly("initializer", "The old name of `initializer`.")
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The ids of keys (a tensor, or a sparse one)."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_Lookup"):
@@ -435,7 +449,7 @@ class IdTableWithHashBuckets(_WithBuckets):
 
     def _buckets(self, words: Tensor) -> Tensor:
         if self._hasher_spec.hasher == "stronghash":
-            key = self._hasher_spec.key
+            key: Any = self._hasher_spec.key
             return string_to_hash_bucket_strong(words, self._num_oov_buckets, key, name="hash_bucket")
         if self._hasher_spec.hasher != "fasthash":
             raise ValueError(f"Unknown hasher {self._hasher_spec.hasher}")

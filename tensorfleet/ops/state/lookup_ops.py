@@ -10,12 +10,15 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN
 from tensorfleet.ops.state.queue_ops import handle_shape
 from tensorfleet.state.tables import DenseTable, MutableTable, StaticTable, Table, invalid
 
+# TensorFlow's numbers for a key or value that is not a column.
 WHOLE_LINE = -2
 LINE_NUMBER = -1
 
@@ -26,10 +29,10 @@ _SHARING = "container: string = ''; shared_name: string = ''; use_node_name_shar
 _TYPES = "key_dtype: type; value_dtype: type"
 
 
-def _kept(ctx: Any, make: Callable[[], Table], op: Operation) -> Table:
+def _kept(ctx: HostContext, make: Callable[[], Table], op: Operation) -> Table:
     attrs = op._attrs
     name = attrs["shared_name"].decode() or ctx.op.name
-    table = ctx.resources.get(attrs["container"].decode(), "table", name, make)
+    table: Table = ctx.resources.get(attrs["container"].decode(), "table", name, make)
     if (table.key_dtype, table.value_dtype) != (attrs["key_dtype"], attrs["value_dtype"]):
         raise invalid(
             f"Conflicting key/value dtypes {attrs['key_dtype'].name}->{attrs['value_dtype'].name} with "
@@ -44,10 +47,10 @@ _HANDLES = {"": "Ref(string)", "V2": "resource"}
 
 def _table_op(
     name: str, more: str = "", inputs: str = "", versions: tuple[str, ...] = ("", "V2")
-) -> Callable:
-    """Registers what makes a table, for each kind of handle."""
+) -> Callable[[Kernel], Kernel]:
+    """Registers an op that makes a table, for each kind of handle."""
 
-    def register(kernel: Callable) -> Callable:
+    def register(kernel: Kernel) -> Kernel:
         for version in versions:
             op(
                 name + version,
@@ -63,10 +66,10 @@ def _table_op(
     return register
 
 
-def _on_table(name: str, signature: str, attrs: str = "", **flags: Any) -> Callable:
-    """Registers what uses a table, for each kind of handle."""
+def _on_table(name: str, signature: str, attrs: str = "", **flags: Any) -> Callable[[Kernel], Kernel]:
+    """Registers an op that uses a table, for each kind of handle."""
 
-    def register(kernel: Callable) -> Callable:
+    def register(kernel: Kernel) -> Kernel:
         for version, handle in _HANDLES.items():
             op(
                 f"{name}{version}",
@@ -83,19 +86,19 @@ def _on_table(name: str, signature: str, attrs: str = "", **flags: Any) -> Calla
 
 
 @_table_op("HashTable")
-def _hash_table(ctx: Any, *, key_dtype: DType, value_dtype: DType, op: Operation) -> Any:
+def _hash_table(ctx: HostContext, *, key_dtype: DType, value_dtype: DType, op: Operation) -> Table:
     return _kept(ctx, lambda: StaticTable(key_dtype, value_dtype), op)
 
 
 @_table_op("MutableHashTable")
-def _mutable_table(ctx: Any, *, key_dtype: DType, value_dtype: DType, op: Operation) -> Any:
+def _mutable_table(ctx: HostContext, *, key_dtype: DType, value_dtype: DType, op: Operation) -> Table:
     return _kept(ctx, lambda: MutableTable(key_dtype, value_dtype), op)
 
 
 @_table_op("MutableHashTableOfTensors", "; value_shape: shape = ()")
 def _table_of_rows(
-    ctx: Any, *, key_dtype: DType, value_dtype: DType, value_shape: TensorShape, op: Operation
-) -> Any:
+    ctx: HostContext, *, key_dtype: DType, value_dtype: DType, value_shape: TensorShape, op: Operation
+) -> Table:
     shape = tuple(value_shape.as_list())
     return _kept(ctx, lambda: MutableTable(key_dtype, value_dtype, shape), op)
 
@@ -107,9 +110,9 @@ def _table_of_rows(
     ("V2",),
 )
 def _dense_table(
-    ctx: Any,
-    empty_key: Any,
-    deleted_key: Any,
+    ctx: HostContext,
+    empty_key: Array,
+    deleted_key: Array,
     *,
     key_dtype: DType,
     value_dtype: DType,
@@ -117,7 +120,7 @@ def _dense_table(
     initial_num_buckets: int,
     max_load_factor: float,
     op: Operation,
-) -> Any:
+) -> Table:
     def make() -> DenseTable:
         return DenseTable(
             key_dtype,
@@ -154,7 +157,7 @@ def _found_shape(op: Operation) -> TensorShape:
     shape=_found_shape,
     packed=True,
 )
-def _find(ctx: Any, table: Table, keys: Any, default: Any) -> Any:
+def _find(ctx: HostContext, table: Table, keys: Array, default: Array) -> Array:
     table.check_types(keys, default)
     if np.shape(default) != table.value_shape:
         raise invalid(
@@ -163,28 +166,20 @@ def _find(ctx: Any, table: Table, keys: Any, default: Any) -> Any:
     return table.find(keys, default)
 
 
-@_on_table(
-    "LookupTableInsert",
-    ", keys: Tin, values: Tout ->",
-    "Tin: type; Tout: type",
-)
-def _insert(ctx: Any, table: Any, keys: Any, values: Any) -> None:
+@_on_table("LookupTableInsert", ", keys: Tin, values: Tout ->", "Tin: type; Tout: type")
+def _insert(ctx: HostContext, table: MutableTable | StaticTable, keys: Array, values: Array) -> None:
     table.check_types(keys, values)
     table.insert(keys, values)
 
 
 @op("LookupTableRemoveV2", "table_handle: resource, keys: Tin ->", "Tin: type", host=True, stateful=True)
-def _remove(ctx: Any, table: Table, keys: Any) -> None:
+def _remove(ctx: HostContext, table: Table, keys: Array) -> None:
     table.check_types(keys)
     table.remove(keys)
 
 
-@_on_table(
-    "LookupTableSize",
-    " -> size: int64",
-    shape=lambda op: SCALAR,
-)
-def _size(ctx: Any, table: Table) -> Any:
+@_on_table("LookupTableSize", " -> size: int64", shape=lambda op: SCALAR)
+def _size(ctx: HostContext, table: Table) -> np.int64:
     return np.int64(table.size())
 
 
@@ -194,11 +189,11 @@ def _size(ctx: Any, table: Table) -> Any:
     "Tkeys: type; Tvalues: type",
     shape=lambda op: [UNKNOWN, UNKNOWN],
 )
-def _export(ctx: Any, table: Table) -> tuple:
+def _export(ctx: HostContext, table: Table) -> tuple[Array, Array]:
     return table.export()
 
 
-def _as_many(op: Operation) -> list:
+def _as_many(op: Operation) -> list[TensorShape]:
     keys, values = op._inputs[1].shape, op._inputs[2].shape
     if keys.rank == 1 and values.rank:
         a, b = keys.as_list()[0], values.as_list()[0]
@@ -207,30 +202,20 @@ def _as_many(op: Operation) -> list:
     return []
 
 
-@_on_table(
-    "LookupTableImport",
-    ", keys: Tin, values: Tout ->",
-    "Tin: type; Tout: type",
-    shape=_as_many,
-)
-def _import(ctx: Any, table: Any, keys: Any, values: Any) -> None:
+@_on_table("LookupTableImport", ", keys: Tin, values: Tout ->", "Tin: type; Tout: type", shape=_as_many)
+def _import(ctx: HostContext, table: MutableTable | StaticTable, keys: Array, values: Array) -> None:
     table.check_types(keys, values)
     if isinstance(table, StaticTable) and not np.size(keys):
         raise errors.invalid("keys and values cannot be empty tensors.")
     table.replace(keys, values)
 
 
-@_on_table(
-    "InitializeTable",
-    ", keys: Tkey, values: Tval ->",
-    "Tkey: type; Tval: type",
-    shape=_as_many,
+_on_table("InitializeTable", ", keys: Tkey, values: Tval ->", "Tkey: type; Tval: type", shape=_as_many)(
+    _import
 )
-def _initialize(ctx: Any, table: Any, keys: Any, values: Any) -> None:
-    _import(ctx, table, keys, values)
 
 
-def _one_file(op: Operation) -> list:
+def _one_file(op: Operation) -> list[TensorShape]:
     op._inputs[1].shape.with_rank(0)
     return []
 
@@ -242,9 +227,9 @@ def _one_file(op: Operation) -> list:
     shape=_one_file,
 )
 def _from_file(
-    ctx: Any,
+    ctx: HostContext,
     table: StaticTable,
-    filename: Any,
+    filename: Array,
     *,
     key_index: int,
     value_index: int,
@@ -256,7 +241,7 @@ def _from_file(
     lines = _lines(name, vocab_size)
     columns = (key_index, table.key_dtype), (value_index, table.value_dtype)
 
-    def pairs() -> Iterator[tuple]:
+    def pairs() -> Iterator[tuple[Any, Any]]:
         for number, line in enumerate(lines):
             key, value = (_field(name, line, number, i, t, delimiter, offset) for i, t in columns)
             yield key, value
@@ -284,7 +269,7 @@ def _lines(name: str, count: int) -> list[bytes]:
 
 def _field(
     name: str, line: bytes, number: int, index: int, dtype: DType, delimiter: bytes, offset: int
-) -> Any:
+) -> bytes | float:
     """A column of a line, the whole of it, or its number."""
     if index == LINE_NUMBER:
         return number + offset
@@ -301,7 +286,8 @@ def _field(
     if dtype == dtypes.string:
         return text
     try:
-        return int(text) if dtype.is_integer else dtype.np_dtype.type(float(text)).item()
+        value: float = int(text) if dtype.is_integer else dtype.np_dtype.type(float(text)).item()
+        return value
     except ValueError:
         kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
         raise invalid(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,27 +11,29 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply_any, apply_op
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
+from tensorfleet.graph.apply import apply, apply_op
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, name_scope
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import complete, shared
-from tensorfleet.ops.state.staging import StagingArea
+from tensorfleet.ops.state.staging import StagingArea, unknown_shapes
 from tensorfleet.state.long_waits import Awaited
 
 # -- the memory --------------------------------------------------------------------------------------
 
 
-class _Attempt:
-    """Something to be done to an area as soon as it can be: `advance` says whether it was."""
+class _KeyAttempt:
+    """An action on an area, which waits until it is possible: `advance` says whether it was done."""
 
     verb = ""
 
     def __init__(self, key: int | None, indices: list[int]) -> None:
         self.key = key
         self.indices = indices
-        self.values: list = []
+        self.values: list[Array] = []
         self.done = False
         self.error: errors.OpError | None = None
         self.event: threading.Event | None = None
@@ -40,10 +43,11 @@ class _Attempt:
         return False
 
 
-class _Put(_Attempt):
+class _Put(_KeyAttempt):
     verb = "Put"
 
     def advance(self, area: MapStage) -> bool:
+        assert self.key is not None
         known = area.parts.get(self.key, {})
         taken = next((i for i in self.indices if i in known), None)
         if taken is not None or self.key in area.whole:
@@ -59,7 +63,7 @@ class _Put(_Attempt):
         return True
 
 
-class _Get(_Attempt):
+class _Get(_KeyAttempt):
     verb = "Get"
 
     def advance(self, area: MapStage) -> bool:
@@ -70,16 +74,16 @@ class _Get(_Attempt):
         if self.key not in area.whole:
             return False
         self.values = area.chosen(self.key, self.indices)
-        found = area.whole[self.key]
+        held = area.whole[self.key]
         for i in self.indices:
-            del found[i]
-        if not found:
+            del held[i]
+        if not held:
             del area.whole[self.key]
         area.used -= _size(self.values)
         return True
 
 
-class _Peek(_Attempt):
+class _Peek(_KeyAttempt):
     verb = "Peek"
 
     def advance(self, area: MapStage) -> bool:
@@ -90,7 +94,7 @@ class _Peek(_Attempt):
 
 
 class MapStage(Awaited):
-    """What an area holds: the values of keys that are complete, and of those that are not."""
+    """The memory of an area: the values of keys that are complete, and of keys that are not."""
 
     def __init__(self, name: str, attrs: dict[str, Any], ordered: bool) -> None:
         super().__init__()
@@ -100,17 +104,17 @@ class MapStage(Awaited):
         self.width = len(attrs["dtypes"])
         self.ordered = ordered
         self.used = 0
-        self.whole: dict[Any, dict[int, Any]] = {}
-        self.parts: dict[Any, dict[int, Any]] = {}
+        self.whole: dict[int, dict[int, Array]] = {}
+        self.parts: dict[int, dict[int, Array]] = {}
         self._lock = threading.Lock()
-        self._waiting: list[_Attempt] = []
+        self._waiting: list[_KeyAttempt] = []
 
     def fullness(self) -> str:
         """How many elements there are, of how many, in words."""
         count = f"{len(self.whole)} of {self.capacity}" if self.capacity else str(len(self.whole))
         return f"{count} elements, {len(self.parts)} that lack a value"
 
-    def has_room(self, values: list) -> bool:
+    def has_room(self, values: list[Array]) -> bool:
         """Whether values fit in memory now; raises when they never will."""
         size = _size(values)
         if self.limit and size > self.limit:
@@ -122,14 +126,14 @@ class MapStage(Awaited):
             )
         return not self.limit or self.used + size <= self.limit
 
-    def chosen(self, key: Any, indices: list[int]) -> list:
+    def chosen(self, key: int, indices: list[int]) -> list[Array]:
         """Some of the values of a key; raises when one was taken already."""
         gone = next((i for i in indices if i not in self.whole[key]), None)
         if gone is not None:
             raise errors.invalid(f"Tensor at index '{gone}' for key '{key}' has already been removed.")
         return [self.whole[key][i] for i in indices]
 
-    def submit(self, attempt: _Attempt) -> bool:
+    def submit(self, attempt: _KeyAttempt) -> bool:
         """Starts an attempt. True when it is complete at once; otherwise its event tells."""
         with self._lock:
             if attempt.advance(self):
@@ -140,7 +144,7 @@ class MapStage(Awaited):
             self._waiting.append(attempt)
             return False
 
-    def withdraw(self, attempt: _Attempt) -> bool:
+    def withdraw(self, attempt: _KeyAttempt) -> bool:
         """Takes an attempt back; False when it is complete already."""
         with self._lock:
             if attempt.done:
@@ -169,7 +173,7 @@ class MapStage(Awaited):
             self._serve()
 
 
-def _size(values: list) -> int:
+def _size(values: list[Array]) -> int:
     return sum(np.asarray(v).nbytes for v in values)
 
 
@@ -178,9 +182,10 @@ def _size(values: list) -> int:
 _ATTRS = "capacity: int >= 0 = 0; memory_limit: int >= 0 = 0; dtypes: list(type)"
 _PLACE = "container: string = ''; shared_name: string = ''"
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
+_ASKS: dict[str, Any] = {"host": True, "stateful": True, "shape": lambda op: SCALAR}
 
 
-def _area(ctx: Any) -> MapStage:
+def _area(ctx: HostContext) -> MapStage:
     attrs, ordered = ctx.op._attrs, ctx.op.type.startswith("Ordered")
     kind = "ordered map staging area" if ordered else "map staging area"
     return shared(
@@ -188,21 +193,17 @@ def _area(ctx: Any) -> MapStage:
     )
 
 
-def _unknown(op: Operation) -> list[TensorShape]:
-    return [TensorShape(None)] * len(op._outputs)
-
-
 def _with_key(op: Operation) -> list[TensorShape]:
-    return [SCALAR, *_unknown(op)[1:]]
+    return [SCALAR, *unknown_shapes(op)[1:]]
 
 
-def _run(ctx: Any, attempt: Any) -> Any:
+def _run(ctx: HostContext, attempt: _KeyAttempt) -> _KeyAttempt:
     area = _area(ctx)
     complete(ctx, area, attempt, f"in staging area '{area.name}'")
     return attempt
 
 
-def _indices(values: Any) -> list[int]:
+def _indices(values: Array) -> list[int]:
     return [int(i) for i in np.ravel(values)]
 
 
@@ -214,30 +215,32 @@ for _prefix in ("", "Ordered"):
         f"{_ATTRS}; fake_dtypes: list(type); {_PLACE}",
         **_WAITS,
     )
-    def _stage(ctx: Any, key: Any, indices: Any, values: list) -> None:
+    def _stage(ctx: HostContext, key: Array, indices: Array, values: list[Array]) -> None:
         attempt = _Put(int(key), _indices(indices))
         attempt.values = list(values)
-        _area(ctx).width = len(ctx.op._attrs["dtypes"])  # one who takes may name only some
+        _area(ctx).width = len(
+            ctx.op._attrs["dtypes"]
+        )  # an op that takes may have made the area, for some values only
         _run(ctx, attempt)
 
     @op(
         f"{_prefix}MapPeek",
         "key: int64, indices: int32 -> values: list(dtypes)",
         f"{_ATTRS}; {_PLACE}",
-        shape=_unknown,
+        shape=unknown_shapes,
         **_WAITS,
     )
-    def _peek(ctx: Any, key: Any, indices: Any) -> tuple:
+    def _peek(ctx: HostContext, key: Array, indices: Array) -> tuple[Array, ...]:
         return tuple(_run(ctx, _Peek(int(key), _indices(indices))).values)
 
     @op(
         f"{_prefix}MapUnstage",
         "key: int64, indices: int32 -> values: list(dtypes)",
         f"{_ATTRS}; {_PLACE}",
-        shape=_unknown,
+        shape=unknown_shapes,
         **_WAITS,
     )
-    def _unstage(ctx: Any, key: Any, indices: Any) -> tuple:
+    def _unstage(ctx: HostContext, key: Array, indices: Array) -> tuple[Array, ...]:
         return tuple(_run(ctx, _Get(int(key), _indices(indices))).values)
 
     @op(
@@ -247,34 +250,21 @@ for _prefix in ("", "Ordered"):
         shape=_with_key,
         **_WAITS,
     )
-    def _unstage_next(ctx: Any, indices: Any) -> tuple:
+    def _unstage_next(ctx: HostContext, indices: Array) -> tuple[Array | np.int64, ...]:
         attempt = _run(ctx, _Get(None, _indices(indices)))
+        assert attempt.key is not None  # the key that was next
         return (np.int64(attempt.key), *attempt.values)
 
-    @op(
-        f"{_prefix}MapSize",
-        "-> size: int32",
-        f"{_ATTRS}; {_PLACE}",
-        shape=lambda op: SCALAR,
-        host=True,
-        stateful=True,
-    )
-    def _count(ctx: Any) -> Any:
+    @op(f"{_prefix}MapSize", "-> size: int32", f"{_ATTRS}; {_PLACE}", **_ASKS)
+    def _count(ctx: HostContext) -> np.int32:
         return np.int32(len(_area(ctx).whole))
 
-    @op(
-        f"{_prefix}MapIncompleteSize",
-        "-> size: int32",
-        f"{_ATTRS}; {_PLACE}",
-        shape=lambda op: SCALAR,
-        host=True,
-        stateful=True,
-    )
-    def _count_incomplete(ctx: Any) -> Any:
+    @op(f"{_prefix}MapIncompleteSize", "-> size: int32", f"{_ATTRS}; {_PLACE}", **_ASKS)
+    def _count_incomplete(ctx: HostContext) -> np.int32:
         return np.int32(len(_area(ctx).parts))
 
     @op(f"{_prefix}MapClear", "->", f"{_ATTRS}; {_PLACE}", host=True, stateful=True)
-    def _clear(ctx: Any) -> None:
+    def _clear(ctx: HostContext) -> None:
         _area(ctx).clear()
 
     for _kind in ("Stage", "Peek", "Unstage", "UnstageNoKey", "Size", "IncompleteSize", "Clear"):
@@ -293,9 +283,9 @@ class MapStagingArea(StagingArea):
 
     def __init__(
         self,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         ordered: bool = False,
         capacity: int = 0,
@@ -305,7 +295,7 @@ class MapStagingArea(StagingArea):
         self._ordered = ordered
         self._prefix = "OrderedMap" if ordered else "Map"
 
-    def _parts(self, values: Any, indices: Any) -> tuple[list[Tensor], list[int]]:
+    def _parts(self, values: Any, indices: Sequence[int] | None) -> tuple[list[Tensor], list[int]]:
         if isinstance(values, dict):
             if not self._names:
                 raise ValueError("Staging areas must have names to enqueue a dictionary")
@@ -349,7 +339,7 @@ class MapStagingArea(StagingArea):
     def _options(self, indices: list[int]) -> dict[str, Any]:
         return {**self._attrs(), "dtypes": [self._dtypes[i] for i in indices]}
 
-    def _results(self, tensors: list[Tensor], indices: list[int]) -> Any:
+    def _values(self, tensors: list[Tensor], indices: list[int]) -> Any:
         for tensor, i in zip(tensors, indices, strict=True):
             tensor.set_shape(self._shapes[i])
         tensors = self._brought(tensors)
@@ -360,14 +350,19 @@ class MapStagingArea(StagingArea):
     def _called(self, name: str | None, what: str) -> str:
         return name or f"{self._name}_{what}"
 
-    def put(self, key: Any, vals: Any, indices: Any = None, name: str | None = None) -> Operation:  # type: ignore[override]
+    # A subclass in TensorFlow too, although its methods take a key first.
+    def put(  # type: ignore[override]
+        self, key: TensorLike, vals: TensorLike, indices: Sequence[int] | None = None, name: str | None = None
+    ) -> Operation:
         """An operation that adds an element, or parts of one; it waits while the area is full."""
         with name_scope(name, f"{self._name}_put") as scope:
             values, at = self._parts(vals, indices)
             with colocate_with(self._root):
                 return apply_op(f"{self._prefix}Stage", key, at, values, name=scope, **self._attrs())
 
-    def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:  # type: ignore[override]
+    def get(  # type: ignore[override]
+        self, key: TensorLike = None, indices: Sequence[int | str] | None = None, name: str | None = None
+    ) -> tuple[Any, Any]:
         """Takes an element, or parts of it: `(key, values)`. Without a key, the next that is complete."""
         at = self._wanted(indices)
         with colocate_with(self._root):
@@ -378,24 +373,26 @@ class MapStagingArea(StagingArea):
                 name = self._called(name, "get")
                 made = apply_op(f"{self._prefix}Unstage", key, at, name=name, **self._options(at))
         if key is not None:
-            return key, self._results(made.outputs, at)
-        return self._brought(made.outputs[:1])[0], self._results(made.outputs[1:], at)
+            return key, self._values(made.outputs, at)
+        return self._brought(made.outputs[:1])[0], self._values(made.outputs[1:], at)
 
-    def peek(self, key: Any, indices: Any = None, name: str | None = None) -> Any:  # type: ignore[override]
+    def peek(  # type: ignore[override]
+        self, key: TensorLike, indices: Sequence[int | str] | None = None, name: str | None = None
+    ) -> Any:
         """The values of a key, or some of them, which stay where they are."""
         at = self._wanted(indices)
         with colocate_with(self._root):
             name = self._called(name, "pop")  # as TensorFlow calls it
             made = apply_op(f"{self._prefix}Peek", key, at, name=name, **self._options(at))
-        return self._results(made.outputs, at)
+        return self._values(made.outputs, at)
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements are complete."""
-        return apply_any(f"{self._prefix}Size", name=self._called(name, "size"), **self._attrs())
+        return apply(f"{self._prefix}Size", name=self._called(name, "size"), **self._attrs())
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many elements lack a part."""
-        return apply_any(
+        return apply(
             f"{self._prefix}IncompleteSize", name=self._called(name, "incomplete_size"), **self._attrs()
         )
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, Dims
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import optimizer_rules as rules
 from tensorfleet.ops.common import SCALAR
+
+#: The new values of a variable and its slots: `rule(xp, *variables, *other_inputs, **flags)`.
+Rule: TypeAlias = Callable[..., Sequence[Array]]
 
 _GRADIENTS = ("grad", "delta")
 
@@ -25,10 +30,11 @@ def state_shape(op: Operation, position: int) -> TensorShape:
     source = tensor.op
     while source.type in ("Identity", "Enter", "Switch"):
         source = source._inputs[0].op
-    return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
+    shape: TensorShape = source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
+    return shape
 
 
-def _dense_shape(op: Operation) -> Any:
+def _dense_shape(op: Operation) -> TensorShape | list[TensorShape]:
     """Variable, slots and gradient have one shape; all else are scalars."""
     shape = state_shape(op, 0)
     for i, arg in enumerate(op.spec.inputs):
@@ -47,22 +53,21 @@ def bare_names(names: str) -> list[str]:
 
 
 def typed(names: str, kind: str) -> str:
-    """The same with `kind` as the type of those that have none."""
+    """The names with `kind` as the type of those that have none."""
     return ", ".join(n if ":" in n else f"{n}: {kind}" for n in map(str.strip, names.split(",")))
 
 
 def flag_attrs(flags: tuple[str, ...]) -> str:
-    """The attributes every training op has, then those that choose between variants of the rule."""
+    """The attributes of every training op, then the attributes that choose a variant of the rule."""
     defaults = {"update_slots": "true"}
     return "use_locking: bool = false" + "".join(f"; {f}: bool = {defaults.get(f, 'false')}" for f in flags)
 
 
-def _kernel(rule: Callable, count: int, rest: list[str], flags: tuple[str, ...]) -> Callable:
-    whole = [True] * count + [
-        name in _GRADIENTS for name in rest
-    ]  # inputs of the variable's shape; others are scalars
+def _kernel(rule: Rule, count: int, rest: list[str], flags: tuple[str, ...]) -> Kernel:
+    # Inputs of the variable's shape; the others are scalars.
+    whole = [True] * count + [name in _GRADIENTS for name in rest]
 
-    def kernel(xp: Any, *values: Any, op: Operation) -> tuple:
+    def kernel(xp: ArrayModule, *values: Array, op: Operation) -> tuple[Array, ...]:
         shape, dtype = values[0].shape, values[0].dtype
         for i, value in enumerate(values):
             if value.shape != (shape if whole[i] else ()):
@@ -70,19 +75,19 @@ def _kernel(rule: Callable, count: int, rest: list[str], flags: tuple[str, ...])
                 raise _mismatch(op.spec.inputs[i].name, shape, value.shape, wanted)
         attrs = op._attrs
         new = rule(xp, *values, **{flag: attrs[flag] for flag in flags}) if flags else rule(xp, *values)
-        # What a rule has made need not be copied; what it was given and passes on must be.
-        given = [id(value) for value in values]
-        return tuple([n if n.dtype == dtype and id(n) not in given else n.astype(dtype) for n in new])
+        # A rule may pass on an array that it got: only that one must be copied, as the store will own it.
+        inputs = [id(value) for value in values]
+        return tuple([n if n.dtype == dtype and id(n) not in inputs else n.astype(dtype) for n in new])
 
     return kernel
 
 
-def _descend_in_place(op: Operation, var: np.ndarray, alpha: Any, delta: np.ndarray) -> None:
+def _descend_in_place(op: Operation, var: Array, alpha: Array, delta: Array) -> None:
     np.subtract(var, alpha * delta, out=var)
 
 
 def _momentum_in_place(
-    op: Operation, var: np.ndarray, accum: np.ndarray, lr: Any, grad: np.ndarray, momentum: Any
+    op: Operation, var: Array, accum: Array, lr: Array, grad: Array, momentum: Array
 ) -> None:
     np.multiply(accum, momentum, out=accum)
     np.add(accum, grad, out=accum)
@@ -90,14 +95,14 @@ def _momentum_in_place(
     np.subtract(var, lr * step, out=var)
 
 
-def _mismatch(name: str, shape: Any, got: Any, wanted: Any) -> Exception:
+def _mismatch(name: str, shape: Dims, got: Dims, wanted: Dims) -> Exception:
     if wanted == ():
         return errors.invalid(f"{name} is not a scalar: {list(got)}")
     return errors.invalid(f"var and {name} do not have the same shape {list(shape)} {list(got)}")
 
 
 def _register(
-    name: str, rule: Callable, state: str, rest: str, flags: tuple[str, ...] = (), resource_only: bool = False
+    name: str, rule: Rule, state: str, rest: str, flags: tuple[str, ...] = (), resource_only: bool = False
 ) -> None:
     """Declares Apply<name> and ResourceApply<name>: `state` are the variables, `rest` the other inputs."""
     variables = bare_names(state)

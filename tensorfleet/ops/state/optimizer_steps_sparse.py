@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import optimizer_rules as rules
 from tensorfleet.kernels.rows import Turns, check_rows, put_rows
 from tensorfleet.ops.common import SCALAR
-from tensorfleet.ops.state.optimizer_steps import bare_names, flag_attrs, state_shape, typed
+from tensorfleet.ops.state.optimizer_steps import Rule, bare_names, flag_attrs, state_shape, typed
 
 
-def _sparse_shape(op: Operation) -> Any:
+def _sparse_shape(op: Operation) -> TensorShape | list[TensorShape]:
     """Variable and slots have one shape, the gradient a row for each index; all else are scalars."""
     shape = state_shape(op, 0)
     named = {arg.name: t.shape for arg, t in zip(op.spec.inputs, op._inputs, strict=True)}
@@ -35,7 +36,7 @@ def _sparse_shape(op: Operation) -> Any:
     return shape if op.spec.outputs else []
 
 
-def _check(var: np.ndarray, grad: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def _check(var: Array, grad: Array, indices: Array) -> Array:
     if indices.ndim != 1:
         raise errors.invalid("indices must be one-dimensional")
     if grad.shape != (indices.shape[0], *var.shape[1:]):
@@ -46,21 +47,21 @@ def _check(var: np.ndarray, grad: np.ndarray, indices: np.ndarray) -> np.ndarray
     return check_rows(indices, var.shape[0], "Index {value} at offset {where} in indices is out of range")
 
 
-def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[str, ...]) -> Callable:
+def _kernel(rule: Rule, state: list[str], inputs: list[str], flags: tuple[str, ...]) -> Kernel:
     count, grad_at, indices_at = len(state), inputs.index("grad"), inputs.index("indices")
     # The rule wants its arguments in the dense op's order, where "grad" may be called "delta".
     takes = [p.name for p in inspect.signature(rule).parameters.values() if p.kind is not p.KEYWORD_ONLY][1:]
     wanted = ["grad" if n == "delta" else n for n in takes[count:]]
     positions = [inputs.index(n) for n in wanted]
 
-    def kernel(xp: Any, *values: Any, op: Operation) -> None:
+    def kernel(xp: ArrayModule, *values: Array, op: Operation) -> None:
         arrays, grad = values[:count], np.asarray(values[grad_at])
         flat = _check(arrays[0], grad, np.asarray(values[indices_at]))
         if not flat.size:
             return
         chosen = {flag: op._attrs[flag] for flag in flags}
 
-        def step(where: Any) -> None:
+        def step(where: Array | slice) -> None:
             at, some = flat[where], grad[where]
             rest = [some if p == grad_at else values[p] for p in positions]
             new = rule(np, *[a.take(at, axis=0) for a in arrays], *rest, **chosen)
@@ -73,7 +74,7 @@ def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[st
 
 
 def _register(
-    name: str, rule: Callable, state: str, rest: str, flags: tuple[str, ...] = (), resource_only: bool = False
+    name: str, rule: Rule, state: str, rest: str, flags: tuple[str, ...] = (), resource_only: bool = False
 ) -> None:
     """Declares SparseApply<name> and ResourceSparseApply<name>."""
     variables = bare_names(state)

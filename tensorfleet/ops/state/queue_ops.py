@@ -3,46 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, static_value, vector_of
 from tensorfleet.state.long_waits import Awaited, LongWait, maker_of
 from tensorfleet.state.queue_members import Roster
 from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue, ShuffleQueue
-from tensorfleet.state.queues import Attempt, CloseAttempt, PutAttempt, Queue, TakeAttempt, private_name
+from tensorfleet.state.queues import CloseAttempt, PutAttempt, Queue, TakeAttempt, private_name
+
+#: A resource that operations share by name.
+R = TypeVar("R")
+Q = TypeVar("Q", bound=Queue)
+
 
 # -- making ------------------------------------------------------------------------------------------
 
 
-def shared(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], Any]) -> Any:
+def shared(ctx: HostContext, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], R]) -> R:
     """The resource of an operation: its own, or the one that others with the same `shared_name` use."""
 
-    def made(name: str) -> Any:
+    def make_known(name: str) -> R:
         resource = make(name)
         if isinstance(resource, Awaited):
             resource.maker = maker_of(ctx)
         return resource
 
+    resource: R
     if shared_name:
         name = shared_name.decode()
-        return ctx.resources.get(container.decode(), kind, name, lambda: made(name))
-    op_name = ctx.op.name
-    return ctx.private.get(container.decode(), kind, op_name, lambda: made(private_name(op_name)))
+        resource = ctx.resources.get(container.decode(), kind, name, lambda: make_known(name))
+    else:
+        name = ctx.op.name
+        resource = ctx.private.get(container.decode(), kind, name, lambda: make_known(private_name(name)))
+    return resource
 
 
-def _make(ctx: Any, container: bytes, shared_name: bytes, make: Callable[[str], Queue]) -> Queue:
-    return agreed(ctx, "queue", container, shared_name, make)
-
-
-def agreed(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], Any]) -> Any:
-    """The shared queue of an operation, if it is what the operation asks for."""
+def agreed(ctx: HostContext, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], Q]) -> Q:
+    """The shared queue of an operation; raises unless it is like the queue that the operation would make."""
     queue = shared(ctx, kind, container, shared_name, make)
     if shared_name and ctx.op not in queue.agreed:
         _check_same(ctx.op, queue, make)
@@ -51,7 +57,7 @@ def agreed(ctx: Any, kind: str, container: bytes, shared_name: bytes, make: Call
 
 
 def _check_same(op: Operation, queue: Queue, make: Callable[[str], Queue]) -> None:
-    """Raises unless a queue found by its shared name is what this operation would have made."""
+    """Raises unless the queue of a shared name is like the queue that this operation would make."""
     asked = make(queue.name)
     known = f"Shared queue '{queue.name}' has"
     text = ""
@@ -77,7 +83,7 @@ def _check_same(op: Operation, queue: Queue, make: Callable[[str], Queue]) -> No
         raise errors.invalid(text)
 
 
-def _dims(queue: Queue) -> list:
+def _dims(queue: Queue) -> list[tuple[int | None, ...] | None]:
     return [s._d for s in queue.shapes]
 
 
@@ -110,9 +116,17 @@ _MAKES: dict[str, Any] = {"shape": handle_shape, "host": True, "stateful": True}
 
 
 def _fifo(
-    ctx: Any, *, component_types: list, shapes: list, capacity: int, container: bytes, shared_name: bytes
+    ctx: HostContext,
+    *,
+    component_types: list[DType],
+    shapes: list[TensorShape],
+    capacity: int,
+    container: bytes,
+    shared_name: bytes,
 ) -> Queue:
-    queue = _make(ctx, container, shared_name, lambda name: Queue(name, capacity, component_types, shapes))
+    queue = agreed(
+        ctx, "queue", container, shared_name, lambda name: Queue(name, capacity, component_types, shapes)
+    )
     replicas = ctx.op._attrs.get(REPLICAS)
     if replicas is not None:
         if queue.roster is None:
@@ -123,24 +137,36 @@ def _fifo(
 
 
 def _padding(
-    ctx: Any, *, component_types: list, shapes: list, capacity: int, container: bytes, shared_name: bytes
+    ctx: HostContext,
+    *,
+    component_types: list[DType],
+    shapes: list[TensorShape],
+    capacity: int,
+    container: bytes,
+    shared_name: bytes,
 ) -> Queue:
     make = lambda name: PaddingQueue(name, capacity, component_types, shapes)  # noqa: E731
-    return _make(ctx, container, shared_name, make)
+    return agreed(ctx, "queue", container, shared_name, make)
 
 
 def _priority(
-    ctx: Any, *, component_types: list, shapes: list, capacity: int, container: bytes, shared_name: bytes
+    ctx: HostContext,
+    *,
+    component_types: list[DType],
+    shapes: list[TensorShape],
+    capacity: int,
+    container: bytes,
+    shared_name: bytes,
 ) -> Queue:
     types, sizes = [dtypes.int64, *component_types], [SCALAR, *shapes]
-    return _make(ctx, container, shared_name, lambda name: HeapQueue(name, capacity, types, sizes))
+    return agreed(ctx, "queue", container, shared_name, lambda name: HeapQueue(name, capacity, types, sizes))
 
 
 def _shuffle(
-    ctx: Any,
+    ctx: HostContext,
     *,
-    component_types: list,
-    shapes: list,
+    component_types: list[DType],
+    shapes: list[TensorShape],
     capacity: int,
     min_after_dequeue: int,
     seed: int,
@@ -157,7 +183,7 @@ def _shuffle(
     if text:
         raise errors.invalid(text)
     make = lambda name: ShuffleQueue(name, capacity, component_types, shapes, keep, seeds)  # noqa: E731
-    return _make(ctx, container, shared_name, make)
+    return agreed(ctx, "queue", container, shared_name, make)
 
 
 _SHUFFLING = "min_after_dequeue: int = 0; seed: int = 0; seed2: int = 0; "
@@ -172,8 +198,8 @@ for _version, _handle in _HANDLES.items():
 # -- using -------------------------------------------------------------------------------------------
 
 
-def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
-    """Brings an attempt to its end, waiting if need be; one that is cancelled leaves no trace."""
+def complete(ctx: HostContext, queue: Any, attempt: Any, what: str) -> None:
+    """Completes an attempt, waiting if need be; an attempt that is cancelled leaves no trace."""
     asker = getattr(ctx.step, "asker", None) if isinstance(attempt, TakeAttempt) else None
     if asker is not None and asker.wants[0] is ctx.op:
         attempt.answer = lambda: asker.answer_with(queue, attempt)
@@ -181,6 +207,7 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
         try:
             ctx.step.wait(attempt.event, what, LongWait(queue, attempt.verb, what))
         except BaseException as e:
+            # An attempt that was completed just before the cancellation stays: its elements would be lost.
             if queue.withdraw(attempt):
                 if isinstance(e, errors.CancelledError):
                     text = f"{attempt.verb} operation was cancelled: {e.message}"
@@ -195,30 +222,32 @@ def complete(ctx: Any, queue: Any, attempt: Attempt, what: str) -> None:
         )
 
 
-def _handed_out(ctx: Any, queue: Queue, attempt: TakeAttempt) -> None:
-    """Notes what was taken for another process, which may end before it gets there."""
+def _handed_out(ctx: HostContext, queue: Queue, attempt: TakeAttempt) -> None:
+    """Notes the elements taken for another process: they go back if it ends before it gets them."""
     asker = getattr(ctx.step, "asker", None)
     if asker is not None and not asker.is_answered_by(ctx.op):
         asker.taken.append((queue, attempt))
 
 
-def _check_types(queue: Queue, given: list[DType], verb: str) -> None:
-    if given != queue.types:
-        if len(given) != len(queue.types):
-            text = f"Wrong number of components in tuple. Expected {len(queue.types)}, got {len(given)}"
+def _check_types(queue: Queue, types: list[DType], verb: str) -> None:
+    if types != queue.types:
+        if len(types) != len(queue.types):
+            text = f"Wrong number of components in tuple. Expected {len(queue.types)}, got {len(types)}"
         else:
-            names = ", ".join(t.name for t in given)
+            names = ", ".join(t.name for t in types)
             text = f"{verb} types [{names}]: queue '{queue.name}' holds [{_types(queue)}]."
         raise errors.invalid(text)
 
 
-def _enqueue(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
+def _enqueue(ctx: HostContext, queue: Queue, components: list[Array], *, Tcomponents: list[DType]) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
     attempt = PutAttempt([queue.element(components)])
     complete(ctx, queue, attempt, f"for room in queue '{queue.name}'")
 
 
-def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list) -> None:
+def _enqueue_many(
+    ctx: HostContext, queue: Queue, components: list[Array], *, Tcomponents: list[DType]
+) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
     rows = queue.rows(components)
     marked = FIRST_AND_LAST in ctx.op._attrs
@@ -230,19 +259,24 @@ def _enqueue_many(ctx: Any, queue: Queue, components: list, *, Tcomponents: list
         complete(ctx, queue, PutAttempt(rows), f"for room in queue '{queue.name}'")
 
 
-def _dequeue(ctx: Any, queue: Queue, *, component_types: list) -> tuple:
+def _dequeue(ctx: HostContext, queue: Queue, *, component_types: list[DType]) -> tuple[Array, ...]:
     _check_types(queue, component_types, "Cannot dequeue")
     attempt = TakeAttempt(1)
-    end = lambda: complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")  # noqa: E731
+
+    def wait() -> None:
+        complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")
+
     if queue.roster is None:
-        end()
+        wait()
     else:
-        queue.roster.complete(ctx, attempt, end)
+        queue.roster.complete(ctx, attempt, wait)
     _handed_out(ctx, queue, attempt)
     return queue.single(attempt.taken)
 
 
-def _dequeue_batch(ctx: Any, queue: Queue, n: Any, types: list, up_to: bool) -> tuple:
+def _dequeue_batch(
+    ctx: HostContext, queue: Queue, n: Array, types: list[DType], up_to: bool
+) -> tuple[Array, ...]:
     count = int(np.asarray(n).reshape(-1)[0])
     name = "DequeueUpToOp" if up_to else "DequeueManyOp"
     if count < 0:
@@ -256,15 +290,19 @@ def _dequeue_batch(ctx: Any, queue: Queue, n: Any, types: list, up_to: bool) -> 
     return queue.batch(attempt.taken)
 
 
-def _dequeue_many(ctx: Any, queue: Queue, n: Any, *, component_types: list) -> tuple:
+def _dequeue_many(
+    ctx: HostContext, queue: Queue, n: Array, *, component_types: list[DType]
+) -> tuple[Array, ...]:
     return _dequeue_batch(ctx, queue, n, component_types, False)
 
 
-def _dequeue_up_to(ctx: Any, queue: Queue, n: Any, *, component_types: list) -> tuple:
+def _dequeue_up_to(
+    ctx: HostContext, queue: Queue, n: Array, *, component_types: list[DType]
+) -> tuple[Array, ...]:
     return _dequeue_batch(ctx, queue, n, component_types, True)
 
 
-def _close(ctx: Any, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
+def _close(ctx: HostContext, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
     if cancel_pending_enqueues:
         queue.close_now()
     else:
@@ -273,26 +311,24 @@ def _close(ctx: Any, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
         )
 
 
-def _size(ctx: Any, queue: Queue) -> Any:
+def _size(ctx: HostContext, queue: Queue) -> np.int32:
     return np.int32(queue.look()[0])
 
 
-def _is_closed(ctx: Any, queue: Queue) -> Any:
+def _is_closed(ctx: HostContext, queue: Queue) -> np.bool_:
     return np.bool_(queue.look()[1])
 
 
 # -- shapes ------------------------------------------------------------------------------------------
 
 
+_MAKERS = ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue")
+
+
 def known_shapes(op: Operation) -> list[TensorShape] | None:
-    """The shapes of the components of the queue an operation uses, when the graph tells."""
+    """The shapes of the components of the queue an operation uses, if the graph has them."""
     source = op._inputs[0]._op
-    if source.type.removesuffix("V2") not in (
-        "FIFOQueue",
-        "PaddingFIFOQueue",
-        "PriorityQueue",
-        "RandomShuffleQueue",
-    ):
+    if source.type.removesuffix("V2") not in _MAKERS:
         return None
     shapes = list(source._attrs["shapes"])
     if source.type.startswith("PriorityQueue"):
@@ -321,43 +357,31 @@ def _batch_shapes(op: Operation) -> list[TensorShape]:
 
 _PUT = "Tcomponents: list(type); timeout_ms: int = -1"
 _TAKE = "component_types: list(type) >= 1; timeout_ms: int = -1"
+_TAKEN = "components: list(component_types)"
 _WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
 _ASKS: dict[str, Any] = {"host": True, "stateful": True, "shape": lambda op: SCALAR}
 
 for _v, _h in (("", "handle: Ref(string)"), ("V2", "handle: resource")):
     op(f"QueueEnqueue{_v}", f"{_h}, components: list(Tcomponents) ->", _PUT, **_WAITS)(_enqueue)
     op(f"QueueEnqueueMany{_v}", f"{_h}, components: list(Tcomponents) ->", _PUT, **_WAITS)(_enqueue_many)
-    op(
-        f"QueueDequeue{_v}",
-        f"{_h} -> components: list(component_types)",
-        _TAKE,
-        shape=_element_shapes,
-        **_WAITS,
-    )(_dequeue)
-    op(
-        f"QueueDequeueMany{_v}",
-        f"{_h}, n: int32 -> components: list(component_types)",
-        _TAKE,
-        shape=_batch_shapes,
-        **_WAITS,
-    )(_dequeue_many)
-    op(
-        f"QueueDequeueUpTo{_v}",
-        f"{_h}, n: int32 -> components: list(component_types)",
-        _TAKE,
-        shape=_batch_shapes,
-        **_WAITS,
-    )(_dequeue_up_to)
+    op(f"QueueDequeue{_v}", f"{_h} -> {_TAKEN}", _TAKE, shape=_element_shapes, **_WAITS)(_dequeue)
+    op(f"QueueDequeueMany{_v}", f"{_h}, n: int32 -> {_TAKEN}", _TAKE, shape=_batch_shapes, **_WAITS)(
+        _dequeue_many
+    )
+    op(f"QueueDequeueUpTo{_v}", f"{_h}, n: int32 -> {_TAKEN}", _TAKE, shape=_batch_shapes, **_WAITS)(
+        _dequeue_up_to
+    )
     op(f"QueueClose{_v}", f"{_h} ->", "cancel_pending_enqueues: bool = false", **_WAITS)(_close)
     op(f"QueueIsClosed{_v}", f"{_h} -> is_closed: bool", **_ASKS)(_is_closed)
     op(f"QueueSize{_v}", f"{_h} -> size: int32", **_ASKS)(_size)
-    not_differentiable(
-        f"QueueEnqueue{_v}",
-        f"QueueEnqueueMany{_v}",
-        f"QueueDequeue{_v}",
-        f"QueueDequeueMany{_v}",
-        f"QueueDequeueUpTo{_v}",
-        f"QueueClose{_v}",
-        f"QueueIsClosed{_v}",
-        f"QueueSize{_v}",
-    )
+    for _kind in (
+        "Enqueue",
+        "EnqueueMany",
+        "Dequeue",
+        "DequeueMany",
+        "DequeueUpTo",
+        "Close",
+        "IsClosed",
+        "Size",
+    ):
+        not_differentiable(f"Queue{_kind}{_v}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base import dtypes as types
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.apply import apply_any, apply_op
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -21,14 +22,17 @@ from tensorfleet.ops.common import static_value
 from tensorfleet.ops.random.ops import get_seed
 from tensorfleet.ops.state import queue_ops  # noqa: F401  (the operations these classes build)
 
+#: The shapes of the components of an element, or the shape of its only one.
+Shapes: TypeAlias = "ShapeLike | Sequence[ShapeLike]"
 
-def type_list(dtypes: Any) -> list[DType]:
+
+def type_list(dtypes: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
     """One type or several, as a list."""
     several = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
     return [types.as_dtype(d).base_dtype for d in several]
 
 
-def shape_list(shapes: Any, dtypes: Sequence[DType], partial: bool = False) -> list[TensorShape]:
+def shape_list(shapes: Shapes, dtypes: Sequence[DType], partial: bool = False) -> list[TensorShape]:
     """One shape per component; an empty list when none is known."""
     if shapes is None:
         if partial:
@@ -42,12 +46,12 @@ def shape_list(shapes: Any, dtypes: Sequence[DType], partial: bool = False) -> l
         )
     if all(isinstance(d, int) for d in shapes):  # one shape, for a single component
         shapes = [shapes]
-    found = [as_shape(s) for s in shapes]
-    if not partial and any(not s.is_fully_defined() for s in found):
-        raise ValueError(f"All shapes must be fully defined: {found}")
-    if partial and any(s.rank is None for s in found):
-        raise ValueError(f"All shapes must have a defined rank: {found}")
-    return found
+    listed = [as_shape(s) for s in shapes]
+    if not partial and any(not s.is_fully_defined() for s in listed):
+        raise ValueError(f"All shapes must be fully defined: {listed}")
+    if partial and any(s.rank is None for s in listed):
+        raise ValueError(f"All shapes must have a defined rank: {listed}")
+    return listed
 
 
 def name_list(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
@@ -66,9 +70,15 @@ def name_list(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
 
 @export("QueueBase", "queue.QueueBase", "io.QueueBase")
 class QueueBase:
-    """What all queues share. An element is one tensor, or several, or a dictionary when they have names."""
+    """The base of all queues. An element is one tensor, or several, or a dictionary when they have names."""
 
-    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
+    def __init__(
+        self,
+        dtypes: Sequence[DType],
+        shapes: Sequence[ShapeLike] | None,
+        names: Sequence[str] | None,
+        queue_ref: Tensor,
+    ) -> None:
         self._dtypes = list(dtypes)
         if shapes:
             if len(shapes) != len(self._dtypes):
@@ -89,7 +99,7 @@ class QueueBase:
         self._name = queue_ref.op.name.rpartition("/")[2]
 
     @staticmethod
-    def from_list(index: Any, queues: Any) -> QueueBase:
+    def from_list(index: TensorLike, queues: list[QueueBase]) -> QueueBase:
         """The queue that the integer tensor `index` picks, during each run, from `queues`."""
         if not queues or not isinstance(queues, list) or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
@@ -112,7 +122,7 @@ class QueueBase:
 
     # -- putting in ----------------------------------------------------------------------------------
 
-    def _components(self, vals: Any) -> list[Tensor]:
+    def _components(self, vals: TensorLike) -> list[Tensor]:
         if isinstance(vals, dict):
             if not self._names:
                 raise ValueError("Queue must have names to enqueue a dictionary")
@@ -130,7 +140,7 @@ class QueueBase:
         pairs = zip(vals, self._dtypes, strict=False)
         return [to_tensor(v, dtype, name=f"component_{i}") for i, (v, dtype) in enumerate(pairs)]
 
-    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue(self, vals: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds one element; it waits while the queue is full."""
         with name_scope(name, f"{self._name}_enqueue", _flat(vals)) as scope:
             components = self._components(vals)
@@ -138,7 +148,7 @@ class QueueBase:
                 c.shape.assert_is_compatible_with(shape)
             return apply_op(self._op("QueueEnqueue"), self._queue_ref, components, name=scope)
 
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue_many(self, vals: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds one element per row of `vals`; it waits while the queue is full."""
         with name_scope(name, f"{self._name}_EnqueueMany", _flat(vals)) as scope:
             components = self._components(vals)
@@ -152,38 +162,24 @@ class QueueBase:
 
     def dequeue(self, name: str | None = None) -> Any:
         """The next element; the operation waits until there is one."""
-        made = apply_op(
-            self._op("QueueDequeue"),
-            self._queue_ref,
-            component_types=self._dtypes,
-            name=name or f"{self._name}_Dequeue",
-        )
-        return self._taken(made, ())
+        return self._taken(self._dequeue("Dequeue", name), ())
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """`n` elements as one batch; the operation waits until there are so many."""
-        made = apply_op(
-            self._op("QueueDequeueMany"),
-            self._queue_ref,
-            n,
-            component_types=self._dtypes,
-            name=name or f"{self._name}_DequeueMany",
-        )
+        made = self._dequeue("DequeueMany", name, n)
         count = static_value(made, 1)
         return self._taken(made, (None if count is None else int(count),))
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """`n` elements as one batch, or as many as are left once the queue is closed."""
-        made = apply_op(
-            self._op("QueueDequeueUpTo"),
-            self._queue_ref,
-            n,
-            component_types=self._dtypes,
-            name=name or f"{self._name}_DequeueUpTo",
-        )
-        return self._taken(made, (None,))
+        return self._taken(self._dequeue("DequeueUpTo", name, n), (None,))
 
-    def _taken(self, made: Operation, rows: tuple) -> Any:
+    def _dequeue(self, kind: str, name: str | None, *count: TensorLike) -> Operation:
+        name = name or f"{self._name}_{kind}"
+        op_type = self._op(f"Queue{kind}")
+        return apply_op(op_type, self._queue_ref, *count, component_types=self._dtypes, name=name)
+
+    def _taken(self, made: Operation, rows: tuple[int | None, ...]) -> Any:
         tensors = list(made._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(TensorShape._of(rows).concatenate(shape))
@@ -194,9 +190,9 @@ class QueueBase:
     # -- the rest ------------------------------------------------------------------------------------
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation after which nothing more can be added; what is inside can still be taken.
+        """An operation after which nothing more can be added; the elements inside can still be taken.
 
-        It waits for those who are adding already, unless `cancel_pending_enqueues`.
+        It waits for pending enqueues, unless `cancel_pending_enqueues`.
         """
         return apply_op(
             self._op("QueueClose"),
@@ -207,27 +203,33 @@ class QueueBase:
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed."""
-        return apply_any(self._op("QueueIsClosed"), self._queue_ref, name=name or f"{self._name}_Is_Closed")
+        return apply(self._op("QueueIsClosed"), self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements the queue holds."""
-        return apply_any(self._op("QueueSize"), self._queue_ref, name=name or f"{self._name}_Size")
+        return apply(self._op("QueueSize"), self._queue_ref, name=name or f"{self._name}_Size")
 
     def _op(self, base: str) -> str:
         return base if self._queue_ref.dtype._is_ref_dtype else f"{base}V2"
 
 
-def _flat(vals: Any) -> list:
+def _flat(vals: TensorLike) -> list[TensorLike]:
     if isinstance(vals, dict):
         return list(vals.values())
     return list(vals) if isinstance(vals, (list, tuple)) else [vals]
 
 
 def _made(
-    kind: str, types: list, shapes: Any, capacity: int, shared_name: str | None, name: str, **more: Any
+    kind: str,
+    types: list[DType],
+    shapes: list[TensorShape],
+    capacity: int,
+    shared_name: str | None,
+    name: str,
+    **more: Any,
 ) -> Tensor:
-    attrs = dict(component_types=types, shapes=shapes, capacity=capacity, shared_name=shared_name)
-    return apply_any(kind, name=name, **attrs, **more)
+    attrs = {"component_types": types, "shapes": shapes, "capacity": capacity, "shared_name": shared_name}
+    return apply(kind, name=name, **attrs, **more)
 
 
 @export("FIFOQueue", "queue.FIFOQueue")
@@ -241,9 +243,9 @@ class FIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Shapes = None,
+        names: str | Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
@@ -264,9 +266,9 @@ class PaddingFIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
-        shapes: Any,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Shapes,
+        names: str | Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:
@@ -292,9 +294,9 @@ class RandomShuffleQueue(QueueBase):
         self,
         capacity: int,
         min_after_dequeue: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Shapes = None,
+        names: str | Sequence[str] | None = None,
         seed: int | None = None,
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",
@@ -303,10 +305,10 @@ class RandomShuffleQueue(QueueBase):
         sizes, labels = shape_list(shapes, kinds), name_list(names, kinds)
         first, second = get_seed(seed)
         if first is not None and seed is None and shared_name is not None:
-            # All who share the queue must ask for the same seeds, whatever else is in their graphs.
+            # Graphs that share the queue must ask for the same seeds, whatever else is in them.
             digest = hashlib.md5(f"{first}{shared_name}".encode(), usedforsecurity=False).hexdigest()
             second = int(digest[:8], 16) & 0x7FFFFFFF
-        more = dict(min_after_dequeue=min_after_dequeue, seed=first or 0, seed2=second or 0)
+        more = {"min_after_dequeue": min_after_dequeue, "seed": first or 0, "seed2": second or 0}
         ref = _made("RandomShuffleQueueV2", kinds, sizes, capacity, shared_name, name, **more)
         super().__init__(kinds, sizes, labels, ref)
 
@@ -318,9 +320,9 @@ class PriorityQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        types: Any,
-        shapes: Any = None,
-        names: Any = None,
+        types: DTypeLike | Sequence[DTypeLike],
+        shapes: Shapes = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:
@@ -330,4 +332,4 @@ class PriorityQueue(QueueBase):
         super().__init__([_INT64, *kinds], [TensorShape(()), *sizes] if sizes else None, names, ref)
 
 
-_INT64 = types.int64
+_INT64 = types.int64  # in `PriorityQueue.__init__`, `types` is an argument

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, ArrayModule, Dims, TensorLike
+from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.rows import FUSED, accumulate, check_rows, put_rows
@@ -20,16 +22,20 @@ from tensorfleet.ops.array.scatter import check_scatter_shapes
 from tensorfleet.ops.state.optimizer_steps import state_shape
 
 
-def _divide(current: np.ndarray, update: np.ndarray) -> np.ndarray:
+def _divide(current: Array, update: Array) -> Array:
     """Division as C does it: towards zero for integers."""
+    quotient: Array
     if current.dtype.kind not in "iu":
-        return np.divide(current, update)
+        quotient = np.divide(current, update)
+        return quotient
     quotient = np.abs(current) // np.abs(update)
     return np.where((current < 0) != (update < 0), -quotient, quotient).astype(current.dtype)
 
 
-# How the old row and the update make the new row; None replaces it.
-_COMBINE: dict[str, Callable | None] = {
+#: A function of the old row and the update that gives the new row; None for the update itself.
+Combine: TypeAlias = Callable[[Array, Array], Array] | None
+
+_COMBINE: dict[str, Combine] = {
     "Update": None,
     "Add": np.add,
     "Sub": np.subtract,
@@ -40,7 +46,7 @@ _COMBINE: dict[str, Callable | None] = {
 }
 
 
-def _scatter_shape(op: Operation) -> Any:
+def _scatter_shape(op: Operation) -> TensorShape | list[TensorShape]:
     variable, indices, updates = state_shape(op, 0), op._inputs[1].shape, op._inputs[2].shape
     if variable.rank == 0:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -50,7 +56,7 @@ def _scatter_shape(op: Operation) -> Any:
     return op._inputs[0].shape if op.spec.outputs else []
 
 
-def _check_shapes(rows: Any, indices: Any, updates: Any) -> None:
+def _check_shapes(rows: Array, indices: Array, updates: Array) -> None:
     if updates.ndim and updates.shape != indices.shape + rows.shape[1:]:
         raise errors.invalid(
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
@@ -59,43 +65,52 @@ def _check_shapes(rows: Any, indices: Any, updates: Any) -> None:
         )
 
 
-def _scatter(combine: Callable | None, rows: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> None:
+def _scatter(combine: Combine, rows: Array, indices: Array, updates: Array) -> None:
     _check_shapes(rows, indices, updates)
     flat = check_rows(indices, rows.shape[0])
     _write(combine, rows, flat, updates.reshape(flat.shape + rows.shape[1:]) if updates.ndim else updates)
 
 
-def _write(combine: Callable | None, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+def _write(combine: Combine, rows: Array, flat: Array, updates: Array) -> None:
     if not flat.size:
         return
     if combine is None:
-        put_rows(
-            rows, flat, updates
-        )  # numpy keeps the last of several rows for one index, as TensorFlow does
+        # Of several rows for one index, numpy keeps the last, as TensorFlow does.
+        put_rows(rows, flat, updates)
         return
     if combine is _divide and rows.dtype.kind in "iu" and not np.all(updates):
         raise errors.invalid("Integer division by zero")
     accumulate(combine, rows, flat, updates)
 
 
-def _fused(sign: int, xp: Any, rows: Any, indices: Any, updates: Any, check: Any) -> Any:
-    """The form for XLA of an addition or subtraction. Where a check has failed before it changes nothing."""
+class TracedCheck(Check, Protocol):
+    """The check of a traced segment."""
+
+    def passed(self) -> Array:
+        """Whether all checks so far have passed."""
+
+
+def _fused(
+    sign: int, xp: ArrayModule, rows: Any, indices: Array, updates: Array, check: TracedCheck
+) -> Array:
+    """The form for XLA of an addition or subtraction. It changes nothing after a failed check."""
     _check_shapes(rows, indices, updates)
     flat, count = indices.reshape(-1), rows.shape[0]
     check((flat >= 0) & (flat < count), "indices are out of range")
     change = updates.reshape(flat.shape + rows.shape[1:]) if updates.ndim else updates
-    return rows.at[xp.where(check.passed(), flat, count)].add(change if sign > 0 else -change, mode="drop")
+    # An index past the end drops the update: the step runs again in numpy, from the old value.
+    places = xp.where(check.passed(), flat, count)
+    updated: Array = rows.at[places].add(change if sign > 0 else -change, mode="drop")
+    return updated
 
 
-def _nd_shape(op: Operation) -> Any:
+def _nd_shape(op: Operation) -> TensorShape | list[TensorShape]:
     variable, indices, updates = state_shape(op, 0), op._inputs[1].shape, op._inputs[2].shape
     check_scatter_shapes(variable, indices, updates, "input")
     return op._inputs[0].shape if op.spec.outputs else []
 
 
-def _scatter_nd(
-    combine: Callable | None, array: np.ndarray, indices: np.ndarray, updates: np.ndarray, policy: bytes
-) -> None:
+def _scatter_nd(combine: Combine, array: Array, indices: Array, updates: Array, policy: bytes) -> None:
     if not array.ndim:
         raise errors.invalid("Output must be at least 1-D, got shape: []")
     depth = indices.shape[-1]
@@ -107,7 +122,7 @@ def _scatter_nd(
             f"{list(updates.shape)}, indices.shape {list(indices.shape)}, ref.shape {list(array.shape)}"
         )
     updates = updates.reshape(len(keys), *rest)
-    good = ((keys >= 0) & (keys < np.array(lead, np.int64))).all(axis=1)
+    good = np.all((keys >= 0) & (keys < np.array(lead, np.int64)), axis=1)
     if not good.all():
         if policy != b"IGNORE":
             raise _bad_key(keys, good, indices.shape[:-1], array.shape)
@@ -121,7 +136,7 @@ def _scatter_nd(
         array[...] = rows.reshape(array.shape)  # the array's layout did not allow a view
 
 
-def _bad_key(keys: Any, good: Any, outer: tuple[int, ...], shape: tuple[int, ...]) -> Exception:
+def _bad_key(keys: Array, good: Array, outer: Dims, shape: Dims) -> Exception:
     bad = int(np.argmin(good))
     where = ",".join(str(int(i)) for i in np.unravel_index(bad, outer or (1,)))
     key = ", ".join(str(int(k)) for k in keys[bad])
@@ -129,12 +144,12 @@ def _bad_key(keys: Any, good: Any, outer: tuple[int, ...], shape: tuple[int, ...
     return errors.invalid(text)
 
 
-def _register(kind: str, combine: Callable | None) -> None:
+def _register(kind: str, combine: Combine) -> None:
     """Declares Scatter<kind> and ResourceScatter<kind>."""
     types = "type" if combine is None else "number"
     locking = "true" if combine is None else "false"
 
-    def kernel(xp: Any, rows: Any, indices: Any, updates: Any) -> None:
+    def kernel(xp: ArrayModule, rows: Array, indices: Array, updates: Array) -> None:
         _scatter(combine, rows, np.asarray(indices), np.asarray(updates))
 
     op(
@@ -157,12 +172,14 @@ def _register(kind: str, combine: Callable | None) -> None:
     not_differentiable(f"Scatter{kind}", f"ResourceScatter{kind}")
 
 
-def _register_nd(kind: str, combine: Callable | None) -> None:
+def _register_nd(kind: str, combine: Combine) -> None:
     """Declares ScatterNd<kind> and ResourceScatterNd<kind>."""
     types = "type" if combine is None else "number"
     locking = "true" if combine is None else "false"
 
-    def kernel(xp: Any, rows: Any, indices: Any, updates: Any, *, bad_indices_policy: bytes) -> None:
+    def kernel(
+        xp: ArrayModule, rows: Array, indices: Array, updates: Array, *, bad_indices_policy: bytes
+    ) -> None:
         _scatter_nd(combine, rows, np.asarray(indices), np.asarray(updates), bad_indices_policy)
 
     op(
@@ -193,100 +210,98 @@ for _kind in ("Update", "Add", "Sub", "Min", "Max"):
     _register_nd(_kind, _COMBINE[_kind])
 
 
-def _update(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
-    if ref.dtype._is_ref_dtype:
-        return apply_any(kind, ref, indices, updates, use_locking=use_locking, name=name)
-    updates = to_tensor(updates, ref.dtype)
-    return ref._written(apply_any("Resource" + kind, ref.handle, indices, updates, name=name), True)
+class ScatterFunction(Protocol):
+    """A public function that updates some rows or slices of a variable."""
+
+    def __call__(
+        self,
+        ref: TensorLike,
+        indices: TensorLike,
+        updates: TensorLike,
+        use_locking: bool = ...,
+        name: str | None = None,
+    ) -> Any:
+        """Adds the operation that updates `ref`."""
 
 
-@export("scatter_update")
-def scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
-) -> Any:
-    """Replaces the rows `indices` of the variable `ref` by `updates`; for a repeated index the last wins."""
-    return _update("ScatterUpdate", ref, indices, updates, use_locking, name)
+def _public(public: str, kind: str, does: str, locking: bool = False) -> ScatterFunction:
+    def function(
+        ref: Any,
+        indices: TensorLike,
+        updates: TensorLike,
+        use_locking: bool = locking,
+        name: str | None = None,
+    ) -> Any:
+        if ref.dtype._is_ref_dtype:
+            return apply(kind, ref, indices, updates, use_locking=use_locking, name=name)
+        updates = to_tensor(updates, ref.dtype)
+        return ref._written(apply_op("Resource" + kind, ref.handle, indices, updates, name=name), True)
+
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = does
+    published: ScatterFunction = export(public)(function)
+    return published
 
 
-@export("scatter_add")
-def scatter_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Adds `updates` to the rows `indices` of the variable `ref`; repeated indices add up."""
-    return _update("ScatterAdd", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_sub")
-def scatter_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Subtracts `updates` from the rows `indices` of the variable `ref`."""
-    return _update("ScatterSub", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_mul")
-def scatter_mul(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Multiplies the rows `indices` of the variable `ref` by `updates`."""
-    return _update("ScatterMul", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_div")
-def scatter_div(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Divides the rows `indices` of the variable `ref` by `updates`."""
-    return _update("ScatterDiv", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_min")
-def scatter_min(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Lowers the rows `indices` of the variable `ref` to `updates` where those are smaller."""
-    return _update("ScatterMin", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_max")
-def scatter_max(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Raises the rows `indices` of the variable `ref` to `updates` where those are larger."""
-    return _update("ScatterMax", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_nd_update")
-def scatter_nd_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
-) -> Any:
-    """Replaces the slices of the variable `ref` that the rows of `indices` point at."""
-    return _update("ScatterNdUpdate", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_nd_add")
-def scatter_nd_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Adds to the slices of the variable `ref` that the rows of `indices` point at."""
-    return _update("ScatterNdAdd", ref, indices, updates, use_locking, name)
-
-
-@export("scatter_nd_sub")
-def scatter_nd_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Subtracts from the slices of the variable `ref` that the rows of `indices` point at."""
-    return _update("ScatterNdSub", ref, indices, updates, use_locking, name)
+scatter_update = _public(
+    "scatter_update",
+    "ScatterUpdate",
+    "Replaces the rows `indices` of the variable `ref` by `updates`; for a repeated index the last wins.",
+    locking=True,
+)
+scatter_add = _public(
+    "scatter_add",
+    "ScatterAdd",
+    "Adds `updates` to the rows `indices` of the variable `ref`; repeated indices add up.",
+)
+scatter_sub = _public(
+    "scatter_sub", "ScatterSub", "Subtracts `updates` from the rows `indices` of the variable `ref`."
+)
+scatter_mul = _public(
+    "scatter_mul", "ScatterMul", "Multiplies the rows `indices` of the variable `ref` by `updates`."
+)
+scatter_div = _public(
+    "scatter_div", "ScatterDiv", "Divides the rows `indices` of the variable `ref` by `updates`."
+)
+scatter_min = _public(
+    "scatter_min",
+    "ScatterMin",
+    "Lowers the rows `indices` of the variable `ref` to `updates` where those are smaller.",
+)
+scatter_max = _public(
+    "scatter_max",
+    "ScatterMax",
+    "Raises the rows `indices` of the variable `ref` to `updates` where those are larger.",
+)
+scatter_nd_update = _public(
+    "scatter_nd_update",
+    "ScatterNdUpdate",
+    "Replaces the slices of the variable `ref` that the rows of `indices` point at.",
+    locking=True,
+)
+scatter_nd_add = _public(
+    "scatter_nd_add",
+    "ScatterNdAdd",
+    "Adds to the slices of the variable `ref` that the rows of `indices` point at.",
+)
+scatter_nd_sub = _public(
+    "scatter_nd_sub",
+    "ScatterNdSub",
+    "Subtracts from the slices of the variable `ref` that the rows of `indices` point at.",
+)
 
 
 @export("batch_scatter_update")
 def batch_scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """`scatter_update` for each item of a batch: `indices` has the batch dimensions and one more."""
-    indices = to_tensor(indices, name="indices")
-    return scatter_nd_update(ref, _with_batch_positions(indices), updates, use_locking, name)
+    positions = _with_batch_positions(to_tensor(indices, name="indices"))
+    return scatter_nd_update(ref, positions, updates, use_locking, name)
 
 
 def _with_batch_positions(indices: Tensor) -> Tensor:

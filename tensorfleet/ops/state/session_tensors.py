@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import device, name_scope
@@ -21,16 +23,17 @@ from tensorfleet.ops.common import SCALAR, UNKNOWN
 _numbers = itertools.count()
 
 
-class _Kept(dict):
-    """The values that a session keeps, by handle."""
+#: The values that a session keeps, by handle.
+_Kept: TypeAlias = dict[bytes, Array]
 
 
-def _kept(ctx: Any) -> _Kept:
-    return ctx.private.get("", "session tensors", "session tensors", _Kept)
+def _kept(ctx: HostContext) -> _Kept:
+    kept: _Kept = ctx.private.get("", "session tensors", "session tensors", dict)
+    return kept
 
 
-def _found(ctx: Any, handle: Any) -> bytes:
-    key: Any = np.asarray(handle)[()]
+def _checked(ctx: HostContext, handle: Array) -> bytes:
+    key: bytes = np.asarray(handle).item()
     if key not in _kept(ctx):
         text = f"The tensor with handle '{key.decode(errors='replace')}' is not in the session store."
         raise errors.invalid(text)
@@ -45,7 +48,7 @@ def _found(ctx: Any, handle: Any) -> bytes:
     host=True,
     stateful=True,
 )
-def _get_handle(ctx: Any, value: Any) -> Any:
+def _get_handle(ctx: HostContext, value: Array) -> Array:
     key = f"{ctx.op.name};{next(_numbers)};{ctx.op.device}".encode()
     _kept(ctx)[key] = value
     return np.array(key, object)
@@ -59,8 +62,8 @@ def _get_handle(ctx: Any, value: Any) -> Any:
     host=True,
     stateful=True,
 )
-def _get_tensor(ctx: Any, handle: Any, *, dtype: DType) -> Any:
-    value = np.asarray(_kept(ctx)[_found(ctx, handle)])
+def _get_tensor(ctx: HostContext, handle: Array, *, dtype: DType) -> Array:
+    value = np.asarray(_kept(ctx)[_checked(ctx, handle)])
     if value.dtype != dtype.np_dtype:
         text = f"The tensor that was kept has type {dtypes.as_dtype(value.dtype).name}, not {dtype.name}."
         raise errors.invalid(text)
@@ -68,23 +71,23 @@ def _get_tensor(ctx: Any, handle: Any, *, dtype: DType) -> Any:
 
 
 @op("DeleteSessionTensor", "handle: string[0] ->", host=True, stateful=True)
-def _delete_tensor(ctx: Any, handle: Any) -> None:
-    del _kept(ctx)[_found(ctx, handle)]
+def _delete_tensor(ctx: HostContext, handle: Array) -> None:
+    del _kept(ctx)[_checked(ctx, handle)]
 
 
 not_differentiable("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor")
 
 
 class TensorHandle:
-    """What `sess.run` gives for a session handle: the name of a tensor that stays in the session."""
+    """The value of a session handle, as `sess.run` returns it: the name of a tensor that stays in the session."""
 
-    def __init__(self, handle: Any, dtype: DType, session: Any) -> None:
+    def __init__(self, handle: Array | bytes | str, dtype: DType, session: Any) -> None:
         text: Any = np.asarray(handle)[()]
         self._handle: str = text.decode() if isinstance(text, bytes) else text
         self._dtype = dtype
         self._session = session
 
-    handle = readonly("_handle", "The name, to be fed where a handle is asked for.")
+    handle = readonly("_handle", "The name, which you feed for a handle.")
     dtype = readonly("_dtype", "The type of the tensor.")
 
     def eval(self) -> Any:
@@ -95,7 +98,7 @@ class TensorHandle:
     def _reader(self) -> tuple[Tensor, Tensor]:
         """The operations that read a handle: one pair for each type in a graph."""
         graph = self._session.graph
-        known = graph.__dict__.setdefault("_handle_readers", {})
+        known: dict[DType, tuple[Tensor, Tensor]] = graph.__dict__.setdefault("_handle_readers", {})
         if self._dtype not in known:
             with graph.as_default(), graph.control_dependencies(None):
                 known[self._dtype] = get_session_tensor(self._handle, self._dtype)
@@ -111,10 +114,10 @@ class TensorHandle:
         self._session.run(deleter, {holder: self._handle})
 
     def get_raw_handle(self) -> str:
-        """The name, for one who frees the tensor himself."""
+        """The name. You free the tensor yourself, with `tf.delete_session_tensor`."""
         return self._handle
 
-    def to_numpy_array(self) -> np.ndarray:
+    def to_numpy_array(self) -> Array:
         """The name as an array."""
         return np.array(self._handle.encode(), object)
 
@@ -127,7 +130,7 @@ def _holder() -> Tensor:
 
 
 @export("get_session_handle")
-def get_session_handle(data: Any, name: str | None = None) -> Tensor:
+def get_session_handle(data: TensorLike, name: str | None = None) -> Tensor:
     """Keeps a tensor in the session; fetching the result gives a `TensorHandle` to use in later runs."""
     if not isinstance(data, Tensor):
         raise TypeError("`data` must be of type Tensor.")
@@ -135,7 +138,9 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
 
 
 @export("get_session_tensor")
-def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def get_session_tensor(
+    handle: TensorLike, dtype: DTypeLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """A placeholder for a handle, and the tensor that the handle stands for."""
     with name_scope(name), device(None):
         holder = _holder()
@@ -143,7 +148,7 @@ def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tupl
 
 
 @export("delete_session_tensor")
-def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor, Operation]:
+def delete_session_tensor(handle: TensorLike, name: str | None = None) -> tuple[Tensor, Operation]:
     """A placeholder for a handle, and an operation that frees the tensor it stands for."""
     with name_scope(name), device(None):
         holder = _holder()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, get_default_graph, name_scope
@@ -36,14 +39,14 @@ class Peek(Attempt):
         self.index = index
         self.result: Any = None
 
-    def advance(self, queue: Any) -> int:
+    def advance(self, queue: Queue) -> int:
         if self.index >= queue.size():
             return STUCK
         self.result = queue.elements[self.index]
         return COMPLETE
 
 
-class Stage(Queue):
+class StagingQueue(Queue):
     """First in, first out, bounded by a number of elements and by their bytes."""
 
     kind = "StagingArea"
@@ -86,7 +89,7 @@ class Stage(Queue):
 
     def _serve(self) -> None:
         super()._serve()
-        for attempt in list(self._peeking):  # in no order: who looks takes nothing away
+        for attempt in list(self._peeking):  # in any order: a peek takes nothing away
             if attempt.advance(self) == COMPLETE:
                 self._peeking.remove(attempt)
                 attempt.finish()
@@ -112,45 +115,46 @@ _ATTRS = (
 _WAITS: dict[str, Any] = {"host": True, "stateful": True, "blocks": True}
 
 
-def _area(ctx: Any) -> Stage:
+def _area(ctx: HostContext) -> StagingQueue:
     attrs = ctx.op._attrs
-    make = lambda name: Stage(name, attrs["capacity"], attrs["memory_limit"])  # noqa: E731
+    make = lambda name: StagingQueue(name, attrs["capacity"], attrs["memory_limit"])  # noqa: E731
     return shared(ctx, "staging area", attrs["container"], attrs["shared_name"], make)
 
 
-def _unknown(op: Operation) -> list[TensorShape]:
+def unknown_shapes(op: Operation) -> list[TensorShape]:
+    """Nothing is known of the outputs."""
     return [TensorShape(None)] * len(op._outputs)
 
 
 @op("Stage", "values: list(dtypes) ->", _ATTRS, **_WAITS)
-def _stage(ctx: Any, values: list) -> None:
+def _stage(ctx: HostContext, values: list[Array]) -> None:
     area = _area(ctx)
     element = area.element(values)
     area.check(element)
     complete(ctx, area, PutAttempt([element]), f"for room in staging area '{area.name}'")
 
 
-@op("Unstage", "-> values: list(dtypes)", _ATTRS, shape=_unknown, **_WAITS)
-def _unstage(ctx: Any) -> tuple:
+@op("Unstage", "-> values: list(dtypes)", _ATTRS, shape=unknown_shapes, **_WAITS)
+def _unstage(ctx: HostContext) -> tuple[Array, ...]:
     area, attempt = _area(ctx), TakeAttempt(1)
     complete(ctx, area, attempt, f"for values in staging area '{area.name}'")
     return area.single(attempt.taken)
 
 
-@op("StagePeek", "index: int32 -> values: list(dtypes)", _ATTRS, shape=_unknown, **_WAITS)
-def _stage_peek(ctx: Any, index: Any) -> tuple:
+@op("StagePeek", "index: int32 -> values: list(dtypes)", _ATTRS, shape=unknown_shapes, **_WAITS)
+def _stage_peek(ctx: HostContext, index: Array) -> tuple[Array, ...]:
     area, attempt = _area(ctx), Peek(int(index))
     complete(ctx, area, attempt, f"for element {attempt.index} of staging area '{area.name}'")
     return area.single([attempt.result])
 
 
 @op("StageSize", "-> size: int32", _ATTRS, shape=lambda op: SCALAR, host=True, stateful=True)
-def _stage_size(ctx: Any) -> Any:
+def _stage_size(ctx: HostContext) -> np.int32:
     return np.int32(_area(ctx).look()[0])
 
 
 @op("StageClear", "->", _ATTRS, host=True, stateful=True)
-def _stage_clear(ctx: Any) -> None:
+def _stage_clear(ctx: HostContext) -> None:
     _area(ctx).drop_all()
 
 
@@ -161,7 +165,7 @@ not_differentiable("Stage", "Unstage", "StagePeek", "StageSize", "StageClear")
 
 @export("contrib.staging.StagingArea", "python.ops.data_flow_ops.StagingArea")
 class StagingArea:
-    """A first-in, first-out store on one device: `put` in one step what `get` gives in a later one.
+    """A first-in, first-out store on one device: `put` values in one step and `get` them in a later one.
 
     `capacity` bounds the number of elements and `memory_limit` their bytes; 0 means no bound. With `names`, an
     element is a dictionary.
@@ -169,9 +173,9 @@ class StagingArea:
 
     def __init__(
         self,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         capacity: int = 0,
         memory_limit: int = 0,
@@ -233,12 +237,11 @@ class StagingArea:
             "memory_limit": self._memory_limit,
         }
 
-    def put(self, values: Any, name: str | None = None) -> Operation:
+    def put(self, values: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds an element; it waits while the area is full."""
         flat = list(values.values()) if isinstance(values, dict) else values
-        with name_scope(
-            name, f"{self._name}_put", flat if isinstance(flat, (list, tuple)) else [flat]
-        ) as scope:
+        flat = flat if isinstance(flat, (list, tuple)) else [flat]
+        with name_scope(name, f"{self._name}_put", flat) as scope:
             components = self._components(values)
             with colocate_with(self._root):
                 return apply_op("Stage", components, name=scope, **self._attrs())
@@ -247,15 +250,15 @@ class StagingArea:
         """Takes the oldest element; the operation waits until there is one."""
         with colocate_with(self._root):
             made = apply_op("Unstage", name=name or f"{self._name}_get", **self._attrs())
-        return self._given(made)
+        return self._results(made)
 
-    def peek(self, index: Any, name: str | None = None) -> Any:
+    def peek(self, index: TensorLike, name: str | None = None) -> Any:
         """The element at `index`, which stays where it is; the operation waits until there is one."""
         with colocate_with(self._root):
             made = apply_op("StagePeek", index, name=name or f"{self._name}_peek", **self._attrs())
-        return self._given(made)
+        return self._results(made)
 
-    def _given(self, made: Operation) -> Any:
+    def _results(self, made: Operation) -> Any:
         tensors = list(made._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(shape)
@@ -263,7 +266,7 @@ class StagingArea:
         return dict(zip(self._names, tensors, strict=True)) if self._names else tensors
 
     def _brought(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Tensors where they are asked for, which need not be where the area is."""
+        """Copies tensors to the current device, if that is not the area's."""
         here = apply_op("NoOp", name="NoOp").device
         if here == self._root.device:
             return tensors

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -28,15 +27,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: TensorLike = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -59,7 +58,7 @@ class TensorArray:
         self._dynamic_size = bool(dynamic_size)
         self._size = size
         self._infer_shape = infer_shape or element_shape is not None
-        # shared by all arrays that come from this one: what one of them learns, the others know
+        # Shared by all arrays that come from this one: a shape that one of them learns, the others know.
         self._shapes: list[TensorShape] = [] if element_shape is None else [as_shape(element_shape)]
         self._colocate_with_first_write_call = colocate_with_first_write_call
         with name_scope(name, "TensorArray", [handle, size, flow]) as scope:
@@ -82,7 +81,7 @@ class TensorArray:
                 name=scope,
             )
 
-    flow = readonly("_flow", "A scalar that orders what is done to the array.")
+    flow = readonly("_flow", "A scalar that orders the operations on the array.")
     dtype = readonly("_dtype", "The type of the elements.")
     handle = readonly("_handle", "The reference to the array.")
 
@@ -105,15 +104,12 @@ class TensorArray:
         elif shape.rank is not None:
             self._shapes.append(shape)
 
-    def _told(self, flow: Tensor) -> TensorArray:
-        return with_flow(self, flow)
-
     def mark_used(self) -> None:
-        """Tells that the array need not be used any more; nothing complains about arrays that are not."""
+        """Does nothing: TensorFleet does not warn about arrays that are not used."""
 
     def identity(self) -> TensorArray:
         """The same array, with the control dependencies of where this is called."""
-        return self._told(apply("Identity", self._flow))
+        return with_flow(self, apply("Identity", self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """The array that collects the gradients of this one for the gradient computation `source`."""
@@ -122,11 +118,11 @@ class TensorArray:
             handle, _ = apply_list("TensorArrayGradV3", self._handle, flow, source=source)
             with control_dependencies([handle]):
                 flow = apply("Identity", flow, name="gradient_flow")
-            found = TensorArray(self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape)
-            found._shapes = list(self._shapes)
-            return found
+            gradients = TensorArray(self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape)
+            gradients._shapes = list(self._shapes)
+            return gradients
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """The element at `index`."""
         with colocate_with(self._handle):
             value = apply("TensorArrayReadV3", self._handle, index, self._flow, dtype=self._dtype, name=name)
@@ -134,21 +130,21 @@ class TensorArray:
             value.set_shape(self._shapes[0])
         return value
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """Sets the element at `index`."""
         with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             value = to_tensor(value, None if isinstance(value, Tensor) else self._dtype, name="value")
             _check_type(self, value)
             self._learn(value.shape)
             with colocate_with(self._handle):
-                return self._told(apply("TensorArrayWriteV3", self._handle, index, value, self._flow))
+                return with_flow(self, apply("TensorArrayWriteV3", self._handle, index, value, self._flow))
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements as one tensor, along a new first dimension."""
         with name_scope(name, "TensorArrayStack", [self._handle]), colocate_with(self._handle):
             return self.gather(apply("Range", 0, self.size(), 1, name="range"), name=name)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements at `indices` as one tensor, along a new first dimension."""
         known = self.element_shape
         with colocate_with(self._handle):
@@ -184,37 +180,36 @@ class TensorArray:
             value.set_shape(TensorShape([None]).concatenate(rest))
         return value
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """Sets the elements to the slices of `value` along its first dimension."""
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             value = to_tensor(value, None if isinstance(value, Tensor) else self._dtype, name="value")
             count = shape(value)[0]
             return self.scatter(apply("Range", 0, count, 1, name="range"), value, name=name)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """Sets the elements at `indices` to the slices of `value` along its first dimension."""
         with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             value = to_tensor(value, None if isinstance(value, Tensor) else self._dtype, name="value")
             _check_type(self, value)
             self._learn(value.shape[1:] if value.shape.rank else TensorShape(None))
             with colocate_with(self._handle):
-                return self._told(apply("TensorArrayScatterV3", self._handle, indices, value, self._flow))
+                return with_flow(
+                    self, apply("TensorArrayScatterV3", self._handle, indices, value, self._flow)
+                )
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """Sets the elements to consecutive pieces of `value`, of the given lengths."""
         with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             value = to_tensor(value, None if isinstance(value, Tensor) else self._dtype, name="value")
-            lengths = (
-                apply("Cast", lengths, DstT="int64")
-                if isinstance(lengths, Tensor) and lengths.dtype != dtypes.int64
-                else lengths
-            )
+            if isinstance(lengths, Tensor) and lengths.dtype != dtypes.int64:
+                lengths = apply("Cast", lengths, DstT="int64")
             lengths = to_tensor(lengths, None if isinstance(lengths, Tensor) else dtypes.int64)
             _check_type(self, value)
             if self._infer_shape:
                 self._learn(_piece(value.shape, constant_value(lengths)))
             with colocate_with(self._handle):
-                return self._told(apply("TensorArraySplitV3", self._handle, value, lengths, self._flow))
+                return with_flow(self, apply("TensorArraySplitV3", self._handle, value, lengths, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements there are."""
@@ -237,25 +232,25 @@ def _check_type(array: TensorArray, value: Tensor) -> None:
         )
 
 
-def _piece(shape: TensorShape, lengths: Any) -> TensorShape:
+def _piece(shape: TensorShape, lengths: Array | None) -> TensorShape:
     if not shape.rank or lengths is None or not lengths.size or lengths.min() != lengths.max():
         return TensorShape(None)
     return TensorShape([int(lengths.min())]).concatenate(shape[1:])
 
 
 def with_flow(array: TensorArray, flow: Tensor) -> TensorArray:
-    """The same array, after what `flow` stands for."""
-    found = TensorArray(
+    """The same array, after the operations that `flow` stands for."""
+    after = TensorArray(
         array._dtype,
         handle=array._handle,
         flow=flow,
         infer_shape=array._infer_shape,
         colocate_with_first_write_call=array._colocate_with_first_write_call,
     )
-    found._shapes = array._shapes
-    found._dynamic_size = array._dynamic_size
-    found._size = array._size
-    return found
+    after._shapes = array._shapes
+    after._dynamic_size = array._dynamic_size
+    after._size = array._size
+    return after
 
 
 # -- gradients ----------------------------------------------------------------------------------------
@@ -275,19 +270,19 @@ def _source(tensor: Tensor) -> str:
     return "/".join(parts[: places[-1] + 1])
 
 
-def _gradient_array(op: Operation, grad: Tensor, flow: Tensor, dtype: Any) -> TensorArray:
+def _gradient_array(op: Operation, grad: Tensor, flow: Tensor, dtype: DTypeLike) -> TensorArray:
     array = TensorArray(dtype, handle=op._inputs[0], flow=flow)
     return array.grad(source=_source(grad), flow=flow)
 
 
 @gradient("TensorArrayReadV3")
-def _read_grad(op: Operation, grad: Tensor) -> list:
+def _read_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     array = _gradient_array(op, grad, op._inputs[2], op._attrs["dtype"])
     return [None, None, array.write(op._inputs[1], grad).flow]
 
 
 @gradient("TensorArrayWriteV3")
-def _write_grad(op: Operation, flow: Tensor) -> list:
+def _write_grad(op: Operation, flow: Tensor) -> list[Tensor | None]:
     array = _gradient_array(op, flow, flow, op._attrs["T"])
     grad = array.read(op._inputs[1])
     grad.set_shape(op._inputs[2].shape)
@@ -295,25 +290,25 @@ def _write_grad(op: Operation, flow: Tensor) -> list:
 
 
 @gradient("TensorArrayGatherV3")
-def _gather_grad(op: Operation, grad: Tensor) -> list:
+def _gather_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     array = _gradient_array(op, grad, op._inputs[2], op._attrs["dtype"])
     return [None, None, array.scatter(op._inputs[1], grad).flow]
 
 
 @gradient("TensorArrayScatterV3")
-def _scatter_grad(op: Operation, flow: Tensor) -> list:
+def _scatter_grad(op: Operation, flow: Tensor) -> list[Tensor | None]:
     array = _gradient_array(op, flow, flow, op._attrs["T"])
     return [None, None, array.gather(op._inputs[1]), flow]
 
 
 @gradient("TensorArrayConcatV3")
-def _concat_grad(op: Operation, grad: Tensor, _: Any) -> list:
+def _concat_grad(op: Operation, grad: Tensor, _: Tensor) -> list[Tensor | None]:
     array = _gradient_array(op, grad, op._inputs[1], op._attrs["dtype"])
     return [None, array.split(grad, op._outputs[1]).flow]
 
 
 @gradient("TensorArraySplitV3")
-def _split_grad(op: Operation, flow: Tensor) -> list:
+def _split_grad(op: Operation, flow: Tensor) -> list[Tensor | None]:
     array = _gradient_array(op, flow, flow, op._attrs["T"])
     whole = array.concat()
     maker = op._inputs[0]._op

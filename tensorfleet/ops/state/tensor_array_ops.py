@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.array.basic import c_name
@@ -16,6 +19,7 @@ from tensorfleet.ops.common import SCALAR, UNKNOWN, scalar
 from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
 
 _numbers = itertools.count()
+# Flows order the operations on an array; nobody reads their value.
 _FLOW = np.zeros((), np.float32)
 _FLOW.flags.writeable = False
 _HOST: dict[str, Any] = {"host": True, "stateful": True}
@@ -30,16 +34,16 @@ _HOST: dict[str, Any] = {"host": True, "stateful": True}
     **_HOST,
 )
 def _tensor_array(
-    ctx: Any,
-    size: Any,
+    ctx: HostContext,
+    size: Array,
     *,
-    dtype: Any,
-    element_shape: Any,
+    dtype: DType,
+    element_shape: TensorShape,
     dynamic_size: bool,
     clear_after_read: bool,
     identical_element_shapes: bool,
     tensor_array_name: bytes,
-) -> Any:
+) -> tuple[ArrayStore, Array]:
     name = f"{tensor_array_name.decode() or ctx.op.name}_{next(_numbers)}"
     store = ArrayStore(
         dtype, int(size), element_shape, dynamic_size, clear_after_read, identical_element_shapes, name
@@ -54,7 +58,9 @@ def _tensor_array(
     shape=lambda op: [TensorShape((2,)), SCALAR],
     **_HOST,
 )
-def _tensor_array_grad(ctx: Any, handle: Any, flow: Any, *, source: bytes) -> Any:
+def _tensor_array_grad(
+    ctx: HostContext, handle: ArrayStore, flow: Array, *, source: bytes
+) -> tuple[ArrayStore, Array]:
     return handle.grad(source), _FLOW
 
 
@@ -65,7 +71,9 @@ def _tensor_array_grad(ctx: Any, handle: Any, flow: Any, *, source: bytes) -> An
     shape=lambda op: [TensorShape((2,)), SCALAR],
     **_HOST,
 )
-def _tensor_array_grad_with_shape(ctx: Any, handle: Any, flow: Any, prepended: Any, *, source: bytes) -> Any:
+def _tensor_array_grad_with_shape(
+    ctx: HostContext, handle: ArrayStore, flow: Array, prepended: Array, *, source: bytes
+) -> tuple[ArrayStore, Array]:
     return handle.grad(source, tuple(np.asarray(prepended).tolist())), _FLOW
 
 
@@ -76,7 +84,9 @@ def _tensor_array_grad_with_shape(ctx: Any, handle: Any, flow: Any, prepended: A
     shape=scalar,
     **_HOST,
 )
-def _write(ctx: Any, handle: Any, index: Any, value: Any, flow: Any, *, op: Any) -> Any:
+def _write(
+    ctx: HostContext, handle: ArrayStore, index: Array, value: Array, flow: Array, *, op: Operation
+) -> Array:
     dtype = op._attrs["T"]
     if handle.dtype != dtype:
         raise errors.invalid(
@@ -87,10 +97,10 @@ def _write(ctx: Any, handle: Any, index: Any, value: Any, flow: Any, *, op: Any)
 
 
 def _element_shape(op: Operation) -> TensorShape:
-    """The shape of the elements, where the op that made the array tells it."""
+    """The shape of the elements, if the op that made the array has it."""
     maker = op._inputs[0]._op
     if maker.type == "TensorArrayV3":
-        shape = maker._attrs["element_shape"]
+        shape: TensorShape = maker._attrs["element_shape"]
         return shape if maker._attrs["identical_element_shapes"] or shape.is_fully_defined() else UNKNOWN
     if maker.type == "TensorArrayGradV3":
         return _element_shape(maker)
@@ -108,12 +118,13 @@ def _element_shape(op: Operation) -> TensorShape:
     shape=_element_shape,
     **_HOST,
 )
-def _read(ctx: Any, handle: Any, index: Any, flow: Any, *, dtype: Any) -> Any:
+def _read(ctx: HostContext, handle: ArrayStore, index: Array, flow: Array, *, dtype: DType) -> Array:
     _same_type(handle, dtype)
-    return handle.read(int(index))
+    value: Array = handle.read(int(index))
+    return value
 
 
-def _same_type(handle: ArrayStore, dtype: Any) -> None:
+def _same_type(handle: ArrayStore, dtype: DType) -> None:
     if handle.dtype != dtype:
         raise errors.invalid(
             f"TensorArray dtype is {c_name(handle.dtype)} but Op requested dtype {c_name(dtype)}."
@@ -127,20 +138,25 @@ def _same_type(handle: ArrayStore, dtype: Any) -> None:
     shape=lambda op: TensorShape((None,)).concatenate(op._attrs["element_shape"]),
     **_HOST,
 )
-def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, element_shape: Any) -> Any:
+def _gather(
+    ctx: HostContext,
+    handle: ArrayStore,
+    indices: Array,
+    flow: Array,
+    *,
+    dtype: DType,
+    element_shape: TensorShape,
+) -> Array:
     _same_type(handle, dtype)
-    whole = handle.whole(indices)
+    whole: Array | None = handle.whole(indices)
     if whole is not None:
         return whole
-    found = [handle.read(i) for i in np.asarray(indices).tolist()]
-    if not found:
+    values = [handle.read(i) for i in np.asarray(indices).tolist()]
+    if not values:
         shape = handle.shape if handle.shape.is_fully_defined() else element_shape
         if not shape.is_fully_defined():
-            shown = (
-                "<unknown>"
-                if shape.rank is None
-                else str(shape.as_list()).replace("None", "?").replace(" ", "")
-            )
+            dims = "<unknown>" if shape.rank is None else str(shape.as_list())
+            shown = dims.replace("None", "?").replace(" ", "")
             raise errors.UnimplementedError(
                 None,
                 None,
@@ -148,14 +164,14 @@ def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, eleme
                 "shapes are supported when packing zero-size TensorArrays.",
             )
         return np.zeros((0, *shape.as_list()), dtype.np_dtype)
-    first = found[0].shape
-    for i, value in enumerate(found):
+    first = values[0].shape
+    for i, value in enumerate(values):
         if value.shape != first:
             raise errors.invalid(
                 f"TensorArray has inconsistent shapes.  Index 0 has shape: {list(first)} but index {i} has shape: "
                 f"{list(value.shape)}"
             )
-    return np.stack(found)
+    return np.stack(values)
 
 
 @op(
@@ -165,7 +181,7 @@ def _gather(ctx: Any, handle: Any, indices: Any, flow: Any, *, dtype: Any, eleme
     shape=scalar,
     **_HOST,
 )
-def _scatter(ctx: Any, handle: Any, indices: Any, value: Any, flow: Any) -> Any:
+def _scatter(ctx: HostContext, handle: ArrayStore, indices: Array, value: Array, flow: Array) -> Array:
     places = np.asarray(indices).tolist()
     if np.ndim(value) < 1:
         raise errors.invalid("Input value for unpack must be at least a vector")
@@ -173,6 +189,7 @@ def _scatter(ctx: Any, handle: Any, indices: Any, value: Any, flow: Any) -> Any:
         raise errors.invalid(
             f"Expected len(indices) == values.shape[0], but saw: {len(places)} vs. {len(value)}"
         )
+    # Slices of one array into a fresh store: the array is kept, so that a stack of all elements needs no copy.
     fresh = handle.dense is None and not any(handle.flags)
     for i, index in enumerate(places):
         handle.write(index, np.asarray(value[i]))
@@ -191,21 +208,23 @@ def _scatter(ctx: Any, handle: Any, indices: Any, value: Any, flow: Any) -> Any:
     ],
     **_HOST,
 )
-def _concat(ctx: Any, handle: Any, flow: Any, *, dtype: Any, element_shape_except0: Any) -> Any:
+def _concat(
+    ctx: HostContext, handle: ArrayStore, flow: Array, *, dtype: DType, element_shape_except0: TensorShape
+) -> tuple[Array, Array]:
     _same_type(handle, dtype)
-    found = [handle.read(i) for i in range(len(handle.elements))]
-    if not found:
+    values = [handle.read(i) for i in range(len(handle.elements))]
+    if not values:
         rest = element_shape_except0.as_list() if element_shape_except0.is_fully_defined() else []
         return np.zeros((0, *rest), dtype.np_dtype), np.zeros((0,), np.int64)
-    for i, value in enumerate(found):
+    for i, value in enumerate(values):
         if value.ndim < 1:
             raise errors.invalid(f"Concat saw a scalar shape at index {i} but requires at least vectors.")
-        if value.shape[1:] != found[0].shape[1:]:
+        if value.shape[1:] != values[0].shape[1:]:
             raise errors.invalid(
                 f"TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
-                f"{list(found[0].shape[1:])} but index {i} has (excepting dimension 0) shape: {list(value.shape[1:])}"
+                f"{list(values[0].shape[1:])} but index {i} has (excepting dimension 0) shape: {list(value.shape[1:])}"
             )
-    return np.concatenate(found), np.array([len(v) for v in found], np.int64)
+    return np.concatenate(values), np.array([len(v) for v in values], np.int64)
 
 
 @op(
@@ -215,7 +234,7 @@ def _concat(ctx: Any, handle: Any, flow: Any, *, dtype: Any, element_shape_excep
     shape=scalar,
     **_HOST,
 )
-def _split(ctx: Any, handle: Any, value: Any, lengths: Any, flow: Any) -> Any:
+def _split(ctx: HostContext, handle: ArrayStore, value: Array, lengths: Array, flow: Array) -> Array:
     sizes = np.asarray(lengths).tolist()
     if np.ndim(lengths) != 1:
         raise errors.invalid(f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}")
@@ -241,12 +260,12 @@ def _split(ctx: Any, handle: Any, value: Any, lengths: Any, flow: Any) -> Any:
 
 
 @op("TensorArraySizeV3", "handle: resource, flow_in: float -> size: int32", shape=scalar, **_HOST)
-def _size(ctx: Any, handle: Any, flow: Any) -> Any:
+def _size(ctx: HostContext, handle: ArrayStore, flow: Array) -> Array:
     return np.array(len(handle.elements), np.int32)
 
 
 @op("TensorArrayCloseV3", "handle: resource ->", **_HOST)
-def _close(ctx: Any, handle: Any) -> None:
+def _close(ctx: HostContext, handle: ArrayStore) -> None:
     handle.closed = True
     handle.elements = []
 
@@ -258,8 +277,8 @@ def _close(ctx: Any, handle: Any) -> None:
     shape=lambda op: TensorShape((2,)),
     **_HOST,
 )
-def _stack(ctx: Any, most: Any, *, stack_name: bytes) -> Any:
-    return StackStore(int(most), stack_name.decode() or ctx.op.name)
+def _stack(ctx: HostContext, max_size: Array, *, stack_name: bytes) -> StackStore:
+    return StackStore(int(max_size), stack_name.decode() or ctx.op.name)
 
 
 @op(
@@ -269,18 +288,19 @@ def _stack(ctx: Any, most: Any, *, stack_name: bytes) -> Any:
     shape=lambda op: op._inputs[1].shape,
     **_HOST,
 )
-def _push(ctx: Any, handle: Any, value: Any) -> Any:
+def _push(ctx: HostContext, handle: StackStore, value: Array) -> Array:
     handle.push(value)
     return value
 
 
 @op("StackPopV2", "handle: resource -> elem: elem_type", "elem_type: type", shape=lambda op: UNKNOWN, **_HOST)
-def _pop(ctx: Any, handle: Any) -> Any:
-    return handle.pop()
+def _pop(ctx: HostContext, handle: StackStore) -> Array:
+    value: Array = handle.pop()
+    return value
 
 
 @op("StackCloseV2", "handle: resource ->", **_HOST)
-def _close_stack(ctx: Any, handle: Any) -> None:
+def _close_stack(ctx: HostContext, handle: StackStore) -> None:
     handle.closed = True
 
 
@@ -296,7 +316,7 @@ not_differentiable("TensorArrayCloseV3", "StackV2", "StackPushV2", "StackCloseV2
     shape=lambda op: TensorShape((2,)),
     **_HOST,
 )
-def _old_stack(ctx: Any, *, stack_name: bytes) -> Any:
+def _old_stack(ctx: HostContext, *, stack_name: bytes) -> StackStore:
     return StackStore(-1, stack_name.decode() or ctx.op.name)
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, Dims, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import same_as_input
@@ -20,22 +23,22 @@ _HERE = "python.ops.list_ops."
 
 
 def _maker(handle: Tensor) -> Operation | None:
-    """The operation that made the first of some lists, as far as the graph tells."""
+    """The operation that made the first of some lists, if the graph has it."""
     source = handle._op
     while source._inputs and source.type in ("Pack", "Identity"):
         source = source._inputs[0]._op
     return source if source.type.startswith("TensorList") or source.type == "EmptyTensorList" else None
 
 
-def _made(handles: Any) -> np.ndarray:
+def _lists(handles: Array) -> Array:
     """Lists as an array of objects, each of them a list."""
-    found = np.asarray(handles)
-    if found.dtype == object:
-        return found
+    lists = np.asarray(handles)
+    if lists.dtype == object:
+        return lists
     raise errors.invalid("Expected a tensor of lists.")
 
 
-def _each(shape: tuple, lists: list[TensorList]) -> np.ndarray:
+def _each(shape: Dims, lists: list[TensorList]) -> Array:
     result = np.empty(len(lists), object)
     result[:] = lists
     return result.reshape(shape)
@@ -49,8 +52,8 @@ def _each(shape: tuple, lists: list[TensorList]) -> np.ndarray:
     host=True,
     stateful=True,
 )
-def _concat_lists(ctx: Any, first: Any, second: Any, *, element_dtype: Any) -> Any:
-    a, b = _made(first), _made(second)
+def _concat_lists(ctx: HostContext, first: Array, second: Array, *, element_dtype: DType) -> Array:
+    a, b = _lists(first), _lists(second)
     if a.shape != b.shape:
         raise errors.invalid(f"input_a and input_b must have the same shape: {a.shape} vs. {b.shape}")
     joined = []
@@ -73,8 +76,8 @@ def _concat_lists(ctx: Any, first: Any, second: Any, *, element_dtype: Any) -> A
     host=True,
     stateful=True,
 )
-def _push_batch(ctx: Any, handles: Any, tensor: Any, *, element_dtype: Any) -> Any:
-    lists, values = _made(handles), np.asarray(tensor)
+def _push_batch(ctx: HostContext, handles: Array, tensor: Array, *, element_dtype: DType) -> Array:
+    lists, values = _lists(handles), np.asarray(tensor)
     if values.shape[: lists.ndim] != lists.shape:
         raise errors.invalid(
             f"tensor must be at least as large as input_handles: {values.shape} vs. {lists.shape}"
@@ -94,12 +97,12 @@ not_differentiable("TensorListConcatLists", "TensorListPushBackBatch")
 
 @export(_HERE + "tensor_list_concat_lists")
 def tensor_list_concat_lists(
-    input_a: Any, input_b: Any, element_dtype: Any, name: str | None = None
+    input_a: Tensor, input_b: Tensor, element_dtype: DType, name: str | None = None
 ) -> Tensor:
     """Lists, each with the elements of another list behind its own."""
     shapes: list[Any] = []
-    for word, given in (("input_a", input_a), ("input_b", input_b)):
-        maker = _maker(given)
+    for word, handle in (("input_a", input_a), ("input_b", input_b)):
+        maker = _maker(handle)
         kind = None if maker is None else maker._attrs.get("element_dtype")
         if kind is not None and kind != element_dtype:
             raise ValueError(f"{word}.type != element_dtype: {kind.name} vs. {element_dtype.name}")
@@ -110,7 +113,7 @@ def tensor_list_concat_lists(
 
 
 @export(_HERE + "tensor_list_push_back_batch")
-def tensor_list_push_back_batch(input_handles: Any, tensor: Any, name: str | None = None) -> Tensor:
+def tensor_list_push_back_batch(input_handles: Tensor, tensor: TensorLike, name: str | None = None) -> Tensor:
     """Lists, each with one more element: a row of a tensor."""
     rows, maker = to_tensor(tensor), _maker(input_handles)
     kind = None if maker is None else maker._attrs.get("element_dtype")

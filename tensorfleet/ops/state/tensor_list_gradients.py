@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base import dtypes
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
@@ -23,13 +21,13 @@ def _shape_of(handle: Tensor) -> Tensor:
 
 
 @gradient("TensorListPushBack")
-def _push_gradient(op: Operation, d_list: Any) -> Any:
+def _push_gradient(op: Operation, d_list: Tensor) -> list[Tensor]:
     value = op.inputs[1]
     return apply_list("TensorListPopBack", d_list, _sizes(value), element_dtype=value.dtype.base_dtype)
 
 
 @gradient("TensorListPopBack")
-def _pop_gradient(op: Operation, d_list: Any, d_value: Any) -> Any:
+def _pop_gradient(op: Operation, d_list: Tensor | None, d_value: Tensor | None) -> tuple[Tensor | None, ...]:
     if d_list is None:
         d_list = apply("EmptyTensorList", _shape_of(op.outputs[0]), -1, element_dtype=op.outputs[1].dtype)
     if d_value is None:
@@ -38,18 +36,18 @@ def _pop_gradient(op: Operation, d_list: Any, d_value: Any) -> Any:
 
 
 @gradient("TensorListStack")
-def _stack_gradient(op: Operation, dy: Any) -> Any:
+def _stack_gradient(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     return apply("TensorListFromTensor", dy, _inner_sizes(dy)), None
 
 
 @gradient("TensorListFromTensor")
-def _from_tensor_gradient(op: Operation, d_list: Any) -> Any:
+def _from_tensor_gradient(op: Operation, d_list: Tensor) -> tuple[Tensor | None, ...]:
     tensor = op.inputs[0]
     return apply("TensorListStack", d_list, _inner_sizes(tensor), element_dtype=tensor.dtype.base_dtype), None
 
 
 @gradient("TensorListGetItem")
-def _get_item_gradient(op: Operation, dy: Any) -> Any:
+def _get_item_gradient(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     handle, index = op.inputs[:2]
     count = apply("TensorListLength", handle)
     empty = apply("TensorListReserve", _shape_of(handle), count, element_dtype=dy.dtype.base_dtype)
@@ -57,7 +55,7 @@ def _get_item_gradient(op: Operation, dy: Any) -> Any:
 
 
 @gradient("TensorListSetItem")
-def _set_item_gradient(op: Operation, d_list: Any) -> Any:
+def _set_item_gradient(op: Operation, d_list: Tensor) -> tuple[Tensor | None, ...]:
     _, index, value = op.inputs
     rest = apply("TensorListSetItem", d_list, index, apply("ZerosLike", value))
     kind = value.dtype.base_dtype
@@ -65,12 +63,12 @@ def _set_item_gradient(op: Operation, d_list: Any) -> Any:
 
 
 @gradient("TensorListResize")
-def _resize_gradient(op: Operation, d_list: Any) -> Any:
+def _resize_gradient(op: Operation, d_list: Tensor) -> tuple[Tensor | None, ...]:
     return apply("TensorListResize", d_list, apply("TensorListLength", op.inputs[0])), None
 
 
 @gradient("TensorListGather")
-def _gather_gradient(op: Operation, dy: Any) -> Any:
+def _gather_gradient(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     handle, indices = op.inputs[:2]
     count = apply("TensorListLength", handle)
     empty = apply("TensorListReserve", _shape_of(handle), count, element_dtype=dy.dtype.base_dtype)
@@ -78,7 +76,7 @@ def _gather_gradient(op: Operation, dy: Any) -> Any:
 
 
 @gradient("TensorListScatter", "TensorListScatterV2")
-def _scatter_gradient(op: Operation, d_list: Any) -> list:
+def _scatter_gradient(op: Operation, d_list: Tensor) -> list[Tensor | None]:
     tensor, indices = op.inputs[:2]
     kind = tensor.dtype.base_dtype
     d_tensor = apply("TensorListGather", d_list, indices, _inner_sizes(tensor), element_dtype=kind)
@@ -86,7 +84,7 @@ def _scatter_gradient(op: Operation, d_list: Any) -> list:
 
 
 @gradient("TensorListScatterIntoExistingList")
-def _scatter_into_gradient(op: Operation, d_list: Any) -> Any:
+def _scatter_into_gradient(op: Operation, d_list: Tensor) -> tuple[Tensor | None, ...]:
     _, tensor, indices = op.inputs
     rest = apply("TensorListScatterIntoExistingList", d_list, apply("ZerosLike", tensor), indices)
     kind = tensor.dtype.base_dtype
@@ -94,13 +92,13 @@ def _scatter_into_gradient(op: Operation, d_list: Any) -> Any:
 
 
 @gradient("TensorListConcat", "TensorListConcatV2")
-def _concat_gradient(op: Operation, dy: Any, _: Any) -> list:
+def _concat_gradient(op: Operation, dy: Tensor, _: Tensor) -> list[Tensor | None]:
     made = apply("TensorListSplit", dy, _shape_of(op.inputs[0]), op.outputs[1])
     return [made, *[None] * (len(op.inputs) - 1)]
 
 
 @gradient("TensorListSplit")
-def _split_gradient(op: Operation, d_list: Any) -> Any:
+def _split_gradient(op: Operation, d_list: Tensor) -> tuple[Tensor | None, ...]:
     tensor, _, lengths = op.inputs
     shape = apply("ConcatV2", [[-1], _inner_sizes(tensor)], 0)
     return (

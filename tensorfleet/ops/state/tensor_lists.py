@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.constant import constant_value_as_shape
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import op
 from tensorfleet.ops.common import SCALAR
@@ -61,7 +64,7 @@ def _element(op: Operation, at: int) -> TensorShape:
     _KIND,
     **_LIST,
 )
-def _empty(ctx: Any, shape: Any, most: Any, *, element_dtype: Any) -> Any:
+def _empty(ctx: HostContext, shape: Array, most: Array, *, element_dtype: DType) -> TensorList:
     return TensorList(element_dtype, shape_from(shape), [], int(most))
 
 
@@ -71,7 +74,7 @@ def _empty(ctx: Any, shape: Any, most: Any, *, element_dtype: Any) -> Any:
     _KIND,
     **_LIST,
 )
-def _reserve(ctx: Any, shape: Any, count: Any, *, element_dtype: Any) -> Any:
+def _reserve(ctx: HostContext, shape: Array, count: Array, *, element_dtype: DType) -> TensorList:
     if count < 0:
         raise errors.invalid(f"The num_elements to reserve must be a non negative number, but got {count}")
     return TensorList(element_dtype, shape_from(shape), [None] * int(count))
@@ -83,7 +86,7 @@ def _reserve(ctx: Any, shape: Any, count: Any, *, element_dtype: Any) -> Any:
     _KIND,
     **_LIST,
 )
-def _from_tensor(ctx: Any, tensor: Any, shape: Any, *, element_dtype: Any) -> Any:
+def _from_tensor(ctx: HostContext, tensor: Array, shape: Array, *, element_dtype: DType) -> TensorList:
     wanted = shape_from(shape)
     if np.ndim(tensor) == 0:
         raise errors.invalid("Tensor must be at least a vector, but saw shape: []")
@@ -94,7 +97,7 @@ def _from_tensor(ctx: Any, tensor: Any, shape: Any, *, element_dtype: Any) -> An
     return TensorList(element_dtype, wanted, list(np.asarray(tensor)))
 
 
-def _as_element(value: Any) -> Any:
+def _as_element(value: Array | TensorList) -> Array | TensorList:
     """An array, or a list inside a list."""
     return value if isinstance(value, TensorList) else np.asarray(value)
 
@@ -108,7 +111,9 @@ def _as_element(value: Any) -> Any:
     "element_dtype: type",
     **_LIST,
 )
-def _push(ctx: Any, handle: TensorList, value: Any, *, element_dtype: Any) -> Any:
+def _push(
+    ctx: HostContext, handle: TensorList, value: Array | TensorList, *, element_dtype: DType
+) -> TensorList:
     value = _as_element(value)
     handle.check_type(element_dtype)
     handle.check_shape(value, "Tried to append a tensor with incompatible shape to a list. Op")
@@ -126,7 +131,9 @@ def _push(ctx: Any, handle: TensorList, value: Any, *, element_dtype: Any) -> An
     shape=lambda op: [SCALAR, _element(op, 1)],
     **_HOST,
 )
-def _pop(ctx: Any, handle: TensorList, shape: Any, *, element_dtype: Any) -> tuple:
+def _pop(
+    ctx: HostContext, handle: TensorList, shape: Array, *, element_dtype: DType
+) -> tuple[TensorList, Array]:
     handle.check_type(element_dtype)
     if not handle.elements:
         raise errors.invalid("Trying to pop from an empty list.")
@@ -140,7 +147,9 @@ def _pop(ctx: Any, handle: TensorList, shape: Any, *, element_dtype: Any) -> tup
     shape=lambda op: _shape_input(op, 2).merge_with(known_shape(op._inputs[0])),
     **_HOST,
 )
-def _get_item(ctx: Any, handle: TensorList, index: Any, shape: Any, *, element_dtype: Any) -> Any:
+def _get_item(
+    ctx: HostContext, handle: TensorList, index: Array, shape: Array, *, element_dtype: DType
+) -> Array:
     handle.check_type(element_dtype)
     _check_index(handle, index, "access")
     return handle.at(int(index), shape_from(shape))
@@ -153,14 +162,14 @@ def _get_item(ctx: Any, handle: TensorList, index: Any, shape: Any, *, element_d
     **_LIST,
 )
 def _set_item(
-    ctx: Any,
+    ctx: HostContext,
     handle: TensorList,
-    index: Any,
-    value: Any,
+    index: Array,
+    value: Array | TensorList,
     *,
-    element_dtype: Any,
+    element_dtype: DType,
     resize_if_index_out_of_bounds: bool,
-) -> Any:
+) -> TensorList:
     value = _as_element(value)
     if resize_if_index_out_of_bounds and index >= len(handle.elements):
         handle = _resize(ctx, handle, index + 1)
@@ -172,7 +181,7 @@ def _set_item(
     return handle.having(elements)
 
 
-def _check_index(handle: TensorList, index: Any, verb: str) -> None:
+def _check_index(handle: TensorList, index: int | Array, verb: str) -> None:
     if not 0 <= index < len(handle.elements):
         raise errors.invalid(
             f"Trying to {verb} element {index} in a list with {len(handle.elements)} elements."
@@ -183,7 +192,7 @@ def _check_index(handle: TensorList, index: Any, verb: str) -> None:
 
 
 @op("TensorListLength", "input_handle: variant -> length: int32", **_LIST)
-def _length(ctx: Any, handle: TensorList) -> Any:
+def _length(ctx: HostContext, handle: TensorList) -> np.int32:
     return np.int32(len(handle.elements))
 
 
@@ -194,14 +203,14 @@ def _length(ctx: Any, handle: TensorList) -> Any:
     shape=lambda op: TensorShape(None),
     **_HOST,
 )
-def _element_shape(ctx: Any, handle: TensorList, *, shape_type: Any) -> Any:
+def _element_shape(ctx: HostContext, handle: TensorList, *, shape_type: DType) -> Array:
     if handle.of_shape.rank is None:
         return np.array(-1, shape_type.np_dtype)
     return np.array([-1 if d is None else d for d in handle.of_shape.as_list()], shape_type.np_dtype)
 
 
 @op("TensorListResize", "input_handle: variant, size: int32 -> output_handle: variant", **_LIST)
-def _resize(ctx: Any, handle: TensorList, size: Any) -> Any:
+def _resize(ctx: HostContext, handle: TensorList, size: Array) -> TensorList:
     if size < 0:
         raise errors.invalid(f"TensorListSlice expects size to be non-negative. Got: {size}")
     missing = int(size) - len(handle.elements)
@@ -220,7 +229,9 @@ def _stacked_shape(op: Operation) -> TensorShape:
     shape=_stacked_shape,
     **_HOST,
 )
-def _stack(ctx: Any, handle: TensorList, shape: Any, *, element_dtype: Any, num_elements: int) -> Any:
+def _stack(
+    ctx: HostContext, handle: TensorList, shape: Array, *, element_dtype: DType, num_elements: int
+) -> Array:
     handle.check_type(element_dtype)
     count = len(handle.elements)
     if num_elements not in (-1, count):
@@ -237,7 +248,9 @@ def _stack(ctx: Any, handle: TensorList, shape: Any, *, element_dtype: Any, num_
     shape=lambda op: op._inputs[1].shape.concatenate(_element(op, 2)),
     **_HOST,
 )
-def _gather(ctx: Any, handle: TensorList, indices: Any, shape: Any, *, element_dtype: Any) -> Any:
+def _gather(
+    ctx: HostContext, handle: TensorList, indices: Array, shape: Array, *, element_dtype: DType
+) -> Array:
     handle.check_type(element_dtype)
     for index in np.asarray(indices).tolist():
         _check_index(handle, index, "gather")
@@ -245,8 +258,8 @@ def _gather(ctx: Any, handle: TensorList, indices: Any, shape: Any, *, element_d
     return handle.together(chosen, shape_from(shape), "gather")
 
 
-def _scattered(elements: list, tensor: Any, indices: Any) -> list:
-    places = np.asarray(indices).tolist()
+def _scattered(elements: list[Array | None], tensor: Array, indices: Array) -> list[Array | None]:
+    places: list[int] = np.asarray(indices).tolist()
     if any(i < 0 for i in places):
         raise errors.invalid("Indices in TensorListScatter must all be non-negative.")
     if len(places) != len(tensor):
@@ -265,8 +278,11 @@ def _scattered(elements: list, tensor: Any, indices: Any) -> list:
     _KIND,
     **_LIST,
 )
-def _scatter(ctx: Any, tensor: Any, indices: Any, shape: Any, *, element_dtype: Any) -> Any:
-    return _scatter_sized(ctx, tensor, indices, shape, -1, element_dtype=element_dtype)
+def _scatter(
+    ctx: HostContext, tensor: Array, indices: Array, shape: Array, *, element_dtype: DType
+) -> TensorList:
+    made: TensorList = _scatter_sized(ctx, tensor, indices, shape, -1, element_dtype=element_dtype)
+    return made
 
 
 @op(
@@ -275,20 +291,22 @@ def _scatter(ctx: Any, tensor: Any, indices: Any, shape: Any, *, element_dtype: 
     _KIND,
     **_LIST,
 )
-def _scatter_sized(ctx: Any, tensor: Any, indices: Any, shape: Any, count: Any, *, element_dtype: Any) -> Any:
-    wanted, count = shape_from(shape), int(count)
-    if count < -1:
-        raise errors.invalid(f"TensorListScatter expects num_elements >= -1, found: {count}")
+def _scatter_sized(
+    ctx: HostContext, tensor: Array, indices: Array, shape: Array, count: Array, *, element_dtype: DType
+) -> TensorList:
+    wanted, size = shape_from(shape), int(count)
+    if size < -1:
+        raise errors.invalid(f"TensorListScatter expects num_elements >= -1, found: {size}")
     if not wanted.is_compatible_with(np.shape(tensor)[1:]):
         raise errors.invalid(
             f"Specified a list with shape {text_of(wanted)} from a tensor with shape {text_of(np.shape(tensor)[1:])}"
         )
-    for index in np.asarray(indices).tolist() if count >= 0 else []:
-        if index >= count:
+    for index in np.asarray(indices).tolist() if size >= 0 else []:
+        if index >= size:
             raise errors.invalid(
-                f"TensorListScatter: Trying to scatter at index {index} in list with size {count}"
+                f"TensorListScatter: Trying to scatter at index {index} in list with size {size}"
             )
-    return TensorList(element_dtype, wanted, _scattered([None] * max(count, 0), tensor, indices))
+    return TensorList(element_dtype, wanted, _scattered([None] * max(size, 0), tensor, indices))
 
 
 @op(
@@ -297,7 +315,7 @@ def _scatter_sized(ctx: Any, tensor: Any, indices: Any, shape: Any, count: Any, 
     "element_dtype: type",
     **_LIST,
 )
-def _scatter_into(ctx: Any, handle: TensorList, tensor: Any, indices: Any) -> Any:
+def _scatter_into(ctx: HostContext, handle: TensorList, tensor: Array, indices: Array) -> TensorList:
     return handle.having(_scattered(list(handle.elements), tensor, indices))
 
 
@@ -317,7 +335,9 @@ def _joined_shapes(op: Operation) -> list[TensorShape]:
     shape=_joined_shapes,
     **_HOST,
 )
-def _concat(ctx: Any, handle: TensorList, shape: Any, leading: Any, *, element_dtype: Any) -> tuple:
+def _concat(
+    ctx: HostContext, handle: TensorList, shape: Array, leading: Array, *, element_dtype: DType
+) -> tuple[Array, Array]:
     handle.check_type(element_dtype)
     whole = merged(shape_from(shape), handle.of_shape)
     if whole.rank == 0:
@@ -335,7 +355,9 @@ def _concat(ctx: Any, handle: TensorList, shape: Any, leading: Any, *, element_d
     return _end_to_end(handle, whole, rest, np.asarray(leading))
 
 
-def _end_to_end(handle: TensorList, whole: TensorShape, rest: TensorShape, leading: Any) -> tuple:
+def _end_to_end(
+    handle: TensorList, whole: TensorShape, rest: TensorShape, leading: Array
+) -> tuple[Array, Array]:
     dims, values = tuple(rest.as_list()), []
     first = whole.as_list()[0] if whole.rank else None
     for i, value in enumerate(handle.elements):
@@ -358,11 +380,16 @@ def _end_to_end(handle: TensorList, whole: TensorShape, rest: TensorShape, leadi
     shape=lambda op: [TensorShape(None), TensorShape([None])],
     **_HOST,
 )
-def _old_concat(ctx: Any, handle: TensorList, *, element_dtype: Any, element_shape: Any) -> tuple:
+def _old_concat(
+    ctx: HostContext, handle: TensorList, *, element_dtype: DType, element_shape: TensorShape
+) -> tuple[Array, Array]:
     sizes: Any = -1
     if element_shape.rank is not None:
         sizes = [-1 if d is None else d for d in element_shape.as_list()]
-    return _concat(ctx, handle, sizes, np.zeros(0, np.int64), element_dtype=element_dtype)
+    joined: tuple[Array, Array] = _concat(
+        ctx, handle, sizes, np.zeros(0, np.int64), element_dtype=element_dtype
+    )
+    return joined
 
 
 @op(
@@ -371,7 +398,9 @@ def _old_concat(ctx: Any, handle: TensorList, *, element_dtype: Any, element_sha
     _KIND,
     **_LIST,
 )
-def _split(ctx: Any, tensor: Any, shape: Any, lengths: Any, *, element_dtype: Any) -> Any:
+def _split(
+    ctx: HostContext, tensor: Array, shape: Array, lengths: Array, *, element_dtype: DType
+) -> TensorList:
     tensor, lengths = np.asarray(tensor), np.asarray(lengths)
     if lengths.ndim != 1:
         raise errors.invalid(f"Expected lengths to be a vector, received shape: {text_of(lengths.shape)}")

@@ -1,18 +1,19 @@
 """Variables as the graph sees them, reference and resource, with the assign family.
 
-A kernel that updates a variable takes its current value and returns the new one; where the value lives,
-who may write it and when the new value becomes visible is the runtime's business.
+A kernel that updates a variable takes its current value and returns the new one. The runtime decides where the value
+lives, who may write it and when the new value becomes visible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
+from tensorfleet.graph.kernel_types import Check, HostContext, Kernel, VariableMemory
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.aligned_memory import is_final
@@ -28,7 +29,7 @@ from tensorfleet.ops.common import SCALAR, same_as_input
     stateful=True,
     variable=True,
 )
-def _variable_v2(xp: Any) -> Any: ...
+def _variable_v2(xp: ArrayModule) -> None: ...
 
 
 @op(
@@ -40,7 +41,7 @@ def _variable_v2(xp: Any) -> Any: ...
     stateful=True,
     variable=True,
 )
-def _variable(xp: Any) -> Any: ...
+def _variable(xp: ArrayModule) -> None: ...
 
 
 @op(
@@ -52,7 +53,7 @@ def _variable(xp: Any) -> Any: ...
     stateful=True,
     variable=True,
 )
-def _var_handle(xp: Any) -> Any: ...
+def _var_handle(xp: ArrayModule) -> None: ...
 
 
 not_differentiable("VariableV2", "Variable", "VarHandleOp")
@@ -69,7 +70,8 @@ def handle_shape(op: Operation) -> TensorShape:
             # In a function a placeholder stands for a handle that is outside.
             captured = getattr(handle.graph, "captures", {})
             handle = next((outer for outer, inner in captured.items() if inner is handle), None)
-    return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
+    shape: TensorShape = source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
+    return shape
 
 
 def _read_shape(op: Operation) -> TensorShape:
@@ -97,12 +99,12 @@ def _assigned_shape(op: Operation) -> list[TensorShape]:
     stateful=True,
     reads=["resource"],
 )
-def _read_variable(xp: Any, value: Any) -> Any:
+def _read_variable(xp: ArrayModule, value: Array) -> Array:
     return value
 
 
 @gradient("ReadVariableOp")
-def _read_grad(op: Operation, dy: Any) -> Any:
+def _read_grad(op: Operation, dy: Tensor) -> Tensor:
     return dy
 
 
@@ -114,7 +116,7 @@ def _read_grad(op: Operation, dy: Any) -> Any:
     stateful=True,
     reads=["input"],
 )
-def _variable_shape(xp: Any, value: Any, *, out_type: dtypes.DType) -> Any:
+def _variable_shape(xp: ArrayModule, value: Array, *, out_type: dtypes.DType) -> Array:
     return np.array(value.shape, out_type.np_dtype)
 
 
@@ -128,8 +130,8 @@ def _assign_shape(op: Operation) -> TensorShape:
     return value
 
 
-def _fresh(xp: Any, value: Any) -> Any:
-    """A value no one else can change: the numpy life must not keep the caller's own array."""
+def _fresh(xp: ArrayModule, value: Array) -> Array:
+    """A value that nobody else can change: in numpy, a store must not keep the caller's own array."""
     return np.array(value) if is_numpy(xp) and not is_final(value) else value
 
 
@@ -141,7 +143,7 @@ def _fresh(xp: Any, value: Any) -> Any:
     updates=["ref"],
     overwrites=True,
 )
-def _assign(xp: Any, ref: Any, value: Any, *, op: Operation) -> Any:
+def _assign(xp: ArrayModule, ref: Array, value: Array, *, op: Operation) -> Array:
     want = op._inputs[0].shape
     if op._attrs["validate_shape"] and not want.is_compatible_with(value.shape):
         raise errors.InvalidArgumentError(
@@ -161,15 +163,15 @@ def _same_shape(op: Operation) -> TensorShape:
     return op._inputs[0].shape.merge_with(op._inputs[1].shape)
 
 
-def _add_in_place(op: Operation, ref: np.ndarray, value: np.ndarray) -> None:
+def _add_in_place(op: Operation, ref: Array, value: Array) -> None:
     np.add(ref, value, out=ref)
 
 
-def _subtract_in_place(op: Operation, ref: np.ndarray, value: np.ndarray) -> None:
+def _subtract_in_place(op: Operation, ref: Array, value: Array) -> None:
     np.subtract(ref, value, out=ref)
 
 
-def _updating(name: str, in_place: Callable) -> Any:
+def _updating(name: str, in_place: Callable[[Operation, Array, Array], None]) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         "ref: Ref(T), value: T -> output_ref: Ref(T)",
@@ -180,7 +182,7 @@ def _updating(name: str, in_place: Callable) -> Any:
     )
 
 
-def _need_same(current: Any, value: Any, what: str) -> None:
+def _need_same(current: Array, value: Array, what: str) -> None:
     if current.shape != value.shape:
         raise errors.invalid(
             f"{what} requires shapes of both tensors to match: the variable has {list(current.shape)}, the "
@@ -189,15 +191,17 @@ def _need_same(current: Any, value: Any, what: str) -> None:
 
 
 @_updating("AssignAdd", _add_in_place)
-def _assign_add(xp: Any, ref: Any, value: Any) -> Any:
+def _assign_add(xp: ArrayModule, ref: Array, value: Array) -> Array:
     _need_same(ref, value, "assign_add")
-    return ref + value
+    total: Array = ref + value
+    return total
 
 
 @_updating("AssignSub", _subtract_in_place)
-def _assign_sub(xp: Any, ref: Any, value: Any) -> Any:
+def _assign_sub(xp: ArrayModule, ref: Array, value: Array) -> Array:
     _need_same(ref, value, "assign_sub")
-    return ref - value
+    difference: Array = ref - value
+    return difference
 
 
 not_differentiable("Assign", "AssignAdd", "AssignSub")
@@ -212,7 +216,7 @@ not_differentiable("Assign", "AssignAdd", "AssignSub")
     overwrites=True,
     stateful=True,
 )
-def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any:
+def _assign_variable(xp: ArrayModule, current: Array, value: Array, *, op: Operation) -> Array:
     want = handle_shape(op)
     if op._attrs["validate_shape"] and not want.is_compatible_with(value.shape):
         raise errors.InvalidArgumentError(
@@ -224,7 +228,7 @@ def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any
     return _fresh(xp, value)
 
 
-@op(
+op(
     "AssignAddVariableOp",
     "resource: resource, value: dtype ->",
     "dtype: type",
@@ -232,13 +236,10 @@ def _assign_variable(xp: Any, current: Any, value: Any, *, op: Operation) -> Any
     updates=["resource"],
     elementwise=_add_in_place,
     stateful=True,
-)
-def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
-    _need_same(current, value, "assign_add")
-    return current + value
+)(_assign_add)
 
 
-@op(
+op(
     "AssignSubVariableOp",
     "resource: resource, value: dtype ->",
     "dtype: type",
@@ -246,10 +247,7 @@ def _assign_add_variable(xp: Any, current: Any, value: Any) -> Any:
     updates=["resource"],
     elementwise=_subtract_in_place,
     stateful=True,
-)
-def _assign_sub_variable(xp: Any, current: Any, value: Any) -> Any:
-    _need_same(current, value, "assign_sub")
-    return current - value
+)(_assign_sub)
 
 
 not_differentiable("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
@@ -263,7 +261,7 @@ not_differentiable("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariable
     host=True,
     stateful=True,
 )
-def _is_variable_initialized(ctx: Any, store: Any) -> Any:
+def _is_variable_initialized(ctx: HostContext, store: VariableMemory) -> Array:
     return np.array(store.value is not None)
 
 
@@ -274,7 +272,7 @@ def _is_variable_initialized(ctx: Any, store: Any) -> Any:
     host=True,
     stateful=True,
 )
-def _var_is_initialized(ctx: Any, store: Any) -> Any:
+def _var_is_initialized(ctx: HostContext, store: VariableMemory) -> Array:
     return np.array(store.value is not None)
 
 
@@ -285,7 +283,7 @@ def _var_is_initialized(ctx: Any, store: Any) -> Any:
     host=True,
     stateful=True,
 )
-def _destroy(ctx: Any, store: Any) -> tuple:
+def _destroy(ctx: HostContext, store: VariableMemory) -> tuple[()]:
     store.clear()
     return ()
 
@@ -298,7 +296,7 @@ def _destroy(ctx: Any, store: Any) -> tuple:
     stateful=True,
     variable=True,
 )
-def _temporary_variable(xp: Any) -> Any: ...
+def _temporary_variable(xp: ArrayModule) -> None: ...
 
 
 @op(
@@ -309,7 +307,7 @@ def _temporary_variable(xp: Any) -> Any: ...
     host=True,
     stateful=True,
 )
-def _destroy_temporary_variable(ctx: Any, store: Any, *, var_name: bytes) -> Any:
+def _destroy_temporary_variable(ctx: HostContext, store: VariableMemory, *, var_name: bytes) -> Array | None:
     source = ctx.op._inputs[0]._op
     while source.type != "TemporaryVariable" and source._inputs:
         source = source._inputs[0]._op
@@ -320,8 +318,9 @@ def _destroy_temporary_variable(ctx: Any, store: Any, *, var_name: bytes) -> Any
             None,
             f"Resource {var_name.decode()} does not exist: the temporary variable here is {name.decode()!r}.",
         )
-    # What comes next under this name is new memory.
-    value, store.value = store.value, np.zeros_like(store.value)
+    # The next use of this name gets new memory: the caller owns the old value.
+    value = store.value
+    store.value = np.zeros_like(value)
     return value
 
 
@@ -336,25 +335,19 @@ not_differentiable("IsVariableInitialized", "VarIsInitializedOp", "DestroyResour
     shape=lambda op: SCALAR,
     updates=["ref"],
 )
-def _count_up_to(xp: Any, ref: Any, *, limit: int, check: Any) -> Any:
-    check(
-        ref < limit,
-        lambda: f"Reached limit of {limit}",
-        errors.OutOfRangeError,
-    )
+def _count_up_to(xp: ArrayModule, ref: Array, *, limit: int, check: Check) -> tuple[Array, Array]:
+    check(ref < limit, lambda: f"Reached limit of {limit}", errors.OutOfRangeError)
     return ref + xp.ones_like(ref), ref
 
 
-@op(
+op(
     "ResourceCountUpTo",
     "resource: resource -> output: T",
     "limit: int; T: index",
     shape=lambda op: SCALAR,
     updates=["resource"],
     stateful=True,
-)
-def _resource_count_up_to(xp: Any, current: Any, *, limit: int, check: Any) -> Any:
-    return _count_up_to(xp, current, limit=limit, check=check)
+)(_count_up_to)
 
 
 not_differentiable("CountUpTo", "ResourceCountUpTo")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import binascii
 import string
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
-from tensorfleet.kernels.packed_strings import strings_in, together
+from tensorfleet.kernels.packed_strings import Strings, strings_in, together
 from tensorfleet.kernels.string_buffers import Buffer, parts
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.samples import case
@@ -22,7 +23,8 @@ _TEXTS = np.array([[b"", b"a", b"\0b"], [b"\xff\xfe?", b"four", b"letters"]], ob
 _LETTERS = (string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_").encode()
 _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _NO_LETTER = 255
-_MANY = 1024  # of which each takes longer alone
+# From so many strings on, all are coded at once; below, `binascii` for each is faster.
+_MIN_PACKED = 1024
 _SIX_BITS = bytes(_LETTERS.find(i) & _NO_LETTER for i in range(256))
 
 
@@ -35,8 +37,8 @@ _SIX_BITS = bytes(_LETTERS.find(i) & _NO_LETTER for i in range(256))
     packed=True,
     examples=[case(_TEXTS, pad=True), case(_TEXTS), case(np.zeros((0, 2), object), pad=True)],
 )
-def _encode(ctx: Any, strings: Any, *, pad: bool) -> Any:
-    many = together(strings, _MANY)
+def _encode(ctx: HostContext, strings: Strings | Array, *, pad: bool) -> Strings | Array:
+    many = together(strings, _MIN_PACKED)
     columns = None if many is None else many.columns()
     if many is None or columns is None:
         return each(lambda s: _encoded(s, pad), strings)
@@ -48,7 +50,7 @@ def _encoded(s: bytes, pad: bool) -> bytes:
     return made if pad else made.rstrip(b"=")
 
 
-def _encoded_together(columns: np.ndarray, lengths: np.ndarray, pad: bool) -> Buffer:
+def _encoded_together(columns: Array, lengths: Array, pad: bool) -> Buffer:
     """Three words of all strings after the other: six bytes each become eight letters."""
     count, width = len(lengths), -(-len(columns) // 3)
     groups = np.zeros((count + 1, 4 * width), np.uint64)
@@ -70,15 +72,15 @@ def _encoded_together(columns: np.ndarray, lengths: np.ndarray, pad: bool) -> Bu
     return Buffer(letters.reshape(-1), starts, kept)
 
 
-def _six_bytes(words: np.ndarray, part: int) -> np.ndarray:
+def _six_bytes(words: Array, part: int) -> Array:
     """The first, second, third or fourth six bytes of three words; words that are not there are zero."""
-    made = words[part] << np.uint64(16 * part) if part < len(words) else np.zeros_like(words[0])
+    made: Array = words[part] << np.uint64(16 * part) if part < len(words) else np.zeros_like(words[0])
     if part:
         made |= words[part - 1] >> np.uint64(64 - 16 * part)
     return made
 
 
-# What each six bits of three bytes in a half word are masked with, and by how much they then move up.
+# Three bytes lie in the lower part of a half word: the mask of each run of bits, and by how much it moves up.
 _BITS = [(0x3, 12), (0xFC, -2), (0xF00, 10), (0xF000, -4), (0x3F0000, 8), (0xC00000, -6)]
 
 
@@ -87,14 +89,14 @@ def _both(mask: int) -> np.uint64:
     return np.uint64(mask << 32 | mask)
 
 
-def _spread(six: np.ndarray) -> np.ndarray:
+def _spread(six: Array) -> Array:
     """Eight times six bits out of the lower six bytes of each word, a byte for each."""
     halves = (six & np.uint64(0xFFFFFF000000)) << np.uint64(8)
     halves |= six & np.uint64(0xFFFFFF)
     return _moved(halves, _BITS)
 
 
-def _moved(words: np.ndarray, moves: list[tuple[int, int]]) -> np.ndarray:
+def _moved(words: Array, moves: list[tuple[int, int]]) -> Array:
     made = np.zeros_like(words)
     for mask, by in moves:
         part = words & _both(mask)
@@ -106,8 +108,9 @@ def _moved(words: np.ndarray, moves: list[tuple[int, int]]) -> np.ndarray:
     return made
 
 
-def _to_letters(values: np.ndarray) -> None:
+def _to_letters(values: Array) -> None:
     """Numbers below 64 become the letters of base64, in place."""
+    # The letters are five runs of ASCII: A-Z, a-z, 0-9, "-" and "_". Each step leads from one run to the next.
     above = [values > limit for limit in (25, 51, 61, 62)]
     values += np.uint8(ord("A"))
     for more, step in zip(above, (6, 256 - 75, 256 - 13, 49), strict=True):
@@ -122,22 +125,21 @@ def _to_letters(values: np.ndarray) -> None:
     packed=True,
     examples=[case(np.array([b"YQ", b"YWI=", b"", b"__79"], object))],
 )
-def _decode(ctx: Any, strings: Any) -> Any:
-    many = together(strings, _MANY)
+def _decode(ctx: HostContext, strings: Strings | Array) -> Strings | Array:
+    many = together(strings, _MIN_PACKED)
     columns = None if many is None else many.columns()
     made = None if many is None or columns is None else _decoded_together(columns, many.lengths)
     return each(_decoded, strings) if made is None or many is None else strings_in(made, many.shape)
 
 
-def _decoded_together(columns: np.ndarray, lengths: np.ndarray) -> Buffer | None:
-    """What strings without padding stand for; None when some have it, or are wrong."""
+def _decoded_together(columns: Array, lengths: Array) -> Buffer | None:
+    """The decoded strings, if none has padding or a wrong letter; else None."""
     if (lengths & 3 == 1).any():
         return None
     letters = np.frombuffer(columns.tobytes().translate(_SIX_BITS), np.uint8)
     outside = letters == _NO_LETTER
-    if (
-        np.count_nonzero(outside) != letters.size - lengths.sum()
-    ):  # what is behind the ends is no letter either
+    # The bytes behind the ends are no letters either: any other such byte is padding, or wrong.
+    if np.count_nonzero(outside) != letters.size - lengths.sum():
         return None
     bits = (letters * ~outside).view(np.uint64).reshape(columns.shape)
     count, width = len(lengths), -(-3 * len(columns) // 4)
@@ -154,7 +156,7 @@ def _decoded_together(columns: np.ndarray, lengths: np.ndarray) -> Buffer | None
     )
 
 
-def _gathered(letters: np.ndarray) -> np.ndarray:
+def _gathered(letters: Array) -> Array:
     """The six bits in each byte of a word, in its lower six bytes."""
     halves = _moved(letters, [(mask << by if by > 0 else mask >> -by, -by) for mask, by in _BITS])
     return halves & np.uint64(0xFFFFFF) | halves >> np.uint64(8) & np.uint64(0xFFFFFF000000)
@@ -173,13 +175,13 @@ def _decoded(s: bytes) -> bytes:
 
 
 @export("io.encode_base64", "encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in the base64 that is safe in URLs, with `=` at the end if `pad`."""
     return apply("EncodeBase64", input, pad=pad, name=name)
 
 
 @export("io.decode_base64", "decode_base64")
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The strings that URL-safe base64 stands for, with or without padding."""
     return apply("DecodeBase64", input, name=name)
 

@@ -16,7 +16,9 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.errors import InvalidArgumentError
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.packed_strings import Strings, strings_in, together
@@ -28,23 +30,29 @@ from tensorfleet.ops.samples import case
 
 _WORDS = np.array([[b" Hello ", b""], ["日本é".encode(), b"\xffZ"]], object)
 _NONE = np.zeros((0, 2), object)
-_MANY_PARTS = 2048  # of which each takes longer to be cut out of an object
-_LONGEST_PART = 64  # bytes that are cut out of all objects at once
+# From so many strings on, packing them and cutting out all parts at once is faster than slicing each `bytes`.
+_MIN_PACKED_PARTS = 2048
+# A part of at most so many bytes is copied as one fixed-size NumPy element.
+_MAX_PART_BYTES = 64
 _UNIT = "unit: string(BYTE|UTF8_CHAR) = BYTE"
 
 
 def invalid(message: str) -> Exception:
-    """What a kernel raises when a string is not what it takes."""
+    """The error that a kernel raises for a string that it does not take."""
     return InvalidArgumentError(None, None, message)
 
 
-def each(function: Callable[[bytes], Any], strings: Any, dtype: Any = object) -> np.ndarray:
+def each(
+    function: Callable[[bytes], Any], strings: Strings | Array, dtype: np.dtype[Any] | type = object
+) -> Array:
     """An array of `function` of every string."""
     array = np.asarray(strings, object)
     return np.fromiter(map(function, array.ravel().tolist()), dtype, array.size).reshape(array.shape)
 
 
-def _elementwise(name: str, attrs: str = "", output: str = "string", **example: Any) -> Callable:
+def _elementwise(
+    name: str, attrs: str = "", output: str = "string", **example: Any
+) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         f"input: string -> output: {output}",
@@ -60,17 +68,22 @@ def _elementwise(name: str, attrs: str = "", output: str = "string", **example: 
 
 
 @_elementwise("StringStrip")
-def _strip(ctx: Any, strings: Any) -> Any:
+def _strip(ctx: HostContext, strings: Strings | Array) -> Array:
     return each(bytes.strip, strings)
 
 
 @export("strings.strip", "string_strip")
-def string_strip(input: Any, name: str | None = None) -> Tensor:
+def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Strings without the whitespace at their ends."""
     return apply("StringStrip", input, name=name)
 
 
-def _cased(strings: Any, encoding: bytes, of_bytes: Callable, of_text: Callable) -> np.ndarray:
+def _cased(
+    strings: Strings | Array,
+    encoding: bytes,
+    of_bytes: Callable[[bytes], bytes],
+    of_text: Callable[[str], str],
+) -> Array:
     if encoding not in (b"", b"utf-8"):
         raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding.decode()}")
     if not encoding:
@@ -83,23 +96,23 @@ def _cased(strings: Any, encoding: bytes, of_bytes: Callable, of_text: Callable)
 
 
 @_elementwise("StringLower", "encoding: string = ''")
-def _lower(ctx: Any, strings: Any, *, encoding: bytes) -> Any:
+def _lower(ctx: HostContext, strings: Strings | Array, *, encoding: bytes) -> Array:
     return _cased(strings, encoding, bytes.lower, str.lower)
 
 
 @_elementwise("StringUpper", "encoding: string = ''", encoding=b"utf-8")
-def _upper(ctx: Any, strings: Any, *, encoding: bytes) -> Any:
+def _upper(ctx: HostContext, strings: Strings | Array, *, encoding: bytes) -> Array:
     return _cased(strings, encoding, bytes.upper, str.upper)
 
 
 @export("strings.lower")
-def string_lower(input: Any, encoding: Any = "", name: str | None = None) -> Tensor:
+def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case: ASCII letters only, or all with `encoding="utf-8"`."""
     return apply("StringLower", input, encoding=encoding, name=name)
 
 
 @export("strings.upper")
-def string_upper(input: Any, encoding: Any = "", name: str | None = None) -> Tensor:
+def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case: ASCII letters only, or all with `encoding="utf-8"`."""
     return apply("StringUpper", input, encoding=encoding, name=name)
 
@@ -110,7 +123,7 @@ def _character_starts(s: bytes) -> list[int]:
 
 
 @_elementwise("StringLength", _UNIT, "int32", unit=b"UTF8_CHAR")
-def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
+def _length(ctx: HostContext, strings: Strings | Array, *, unit: bytes) -> Array:
     many = together(strings)
     if many is None:
         return each(len if unit == b"BYTE" else lambda s: len(_character_starts(s)), strings, np.int32)
@@ -118,17 +131,18 @@ def _length(ctx: Any, strings: Any, *, unit: bytes) -> Any:
     return lengths.astype(np.int32).reshape(many.shape)
 
 
-def _characters_in(buffer: Buffer) -> np.ndarray:
-    """How many characters each string has: bytes but those that continue one."""
-    letters = buffer.data.view(np.int8) >= -64
+def _characters_in(buffer: Buffer) -> Array:
+    """How many characters each string has: its bytes but those that continue a character."""
+    letters = buffer.data.view(np.int8) >= -64  # bytes that continue a UTF-8 character are 0x80 to 0xBF
     if letters.all():
         return buffer.lengths
     before = np.append(0, np.cumsum(letters, dtype=np.int32))
-    return before[buffer.starts + buffer.lengths] - before[buffer.starts]
+    counts: Array = before[buffer.starts + buffer.lengths] - before[buffer.starts]
+    return counts
 
 
 @export("strings.length")
-def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """How long each string is, in bytes or with `unit="UTF8_CHAR"` in characters."""
     return apply("StringLength", input, unit=unit, name=name)
 
@@ -160,7 +174,9 @@ def _part_shape(op: Operation) -> TensorShape:
         case(np.array(b"hello", object), np.array([0, 5]), np.array([1, 1])),
     ],
 )
-def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> Any:
+def _substr(
+    ctx: HostContext, strings: Strings | Array, pos: Array, length: Array, *, unit: bytes
+) -> Strings | Array:
     if np.shape(pos) != np.shape(length):
         raise invalid(f"pos and len should have the same shape, got: {np.shape(pos)} vs. {np.shape(length)}")
     shape = np.shape(strings)
@@ -173,34 +189,35 @@ def _substr(ctx: Any, strings: Any, pos: Any, length: Any, *, unit: bytes) -> An
     if part is not None:
         return part
     cut = _bytes_from if unit == b"BYTE" else _characters_from
-    given = [np.asarray(a) for a in (strings, pos, length)]
-    if given[1].size == 1:
-        texts, start, count = given[0].ravel().tolist(), given[1].item(), given[2].item()
+    arrays = [np.asarray(a) for a in (strings, pos, length)]
+    if arrays[1].size == 1:
+        texts, start, count = arrays[0].ravel().tolist(), arrays[1].item(), arrays[2].item()
+        # No string is too short: a slice for each needs no check. An end of 0 would mean the start, so it is None.
         if unit == b"BYTE" and -(shortest := min(map(len, texts), default=0)) <= start <= shortest:
             end = None if count < 0 or start < 0 <= start + count else start + count
             made = [text[start:end] for text in texts]
         else:
             made = [cut(text, start, count, i) for i, text in enumerate(texts)]
     else:
-        spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in given]
+        spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in arrays]
         rows = zip(*(a.ravel().tolist() for a in spread), itertools.count())
         made = [cut(*row) for row in rows]
     return np.fromiter(made, object, len(made)).reshape(shape)
 
 
-def _at_once(strings: Any, pos: Any, length: Any) -> Any:
+def _at_once(strings: Strings | Array, pos: Array, length: Array) -> Strings | Array | None:
     """The parts of many strings; None when they are few, or some too short."""
     if isinstance(strings, np.ndarray) and strings.size >= MANY and np.size(pos) == 1:
         made = _parts_within(strings.ravel(), np.asarray(pos).item(), np.asarray(length).item())
         if made is not None:
             return made.reshape(strings.shape)
-    many = together(strings, _MANY_PARTS)
+    many = together(strings, _MIN_PACKED_PARTS)
     return None if many is None else _parts_together(many, pos, length)
 
 
-def _parts_within(texts: np.ndarray, start: int, count: int) -> np.ndarray | None:
-    """Parts of so many bytes, cut out of objects where those are; None when some string ends before."""
-    if not 0 < count <= _LONGEST_PART:
+def _parts_within(texts: Array, start: int, count: int) -> Array | None:
+    """Parts of `count` bytes, read from the objects' memory; None when some string ends before."""
+    if not 0 < count <= _MAX_PART_BYTES:
         return None
     made = np.empty(len(texts), object)
     for places, source in Strings.of(texts).sources():
@@ -211,7 +228,7 @@ def _parts_within(texts: np.ndarray, start: int, count: int) -> np.ndarray | Non
     return made
 
 
-def _parts_together(texts: Strings, pos: Any, length: Any) -> Any:
+def _parts_together(texts: Strings, pos: Array, length: Array) -> Strings | Array | None:
     """Parts of all strings; None when some are too short."""
     buffer = texts.buffer
     starts, wanted = (
@@ -244,7 +261,9 @@ def _characters_from(text: bytes, start: int, count: int, at: int) -> bytes:
 
 
 @export("strings.substr", "substr")
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(
+    input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
     """`len` bytes (or with `unit="UTF8_CHAR"` characters) of each string from `pos`, which may count from the end."""
     return apply("Substr", input, pos, len, unit=unit, name=name)
 
@@ -256,7 +275,7 @@ _HEX = re.compile(rb"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP]
 _INTEGER = re.compile(rb"[+-]?\d+")
 
 
-def _number(s: bytes, dtype: np.dtype) -> Any:
+def _number(s: bytes, dtype: np.dtype[Any]) -> float:
     text = s.strip(b" \t\n\v\f\r")
     if dtype.kind == "f":
         if _FLOAT.fullmatch(text):
@@ -272,7 +291,7 @@ def _number(s: bytes, dtype: np.dtype) -> Any:
     )
 
 
-def _plain_numbers(texts: Any, dtype: np.dtype) -> np.ndarray | None:
+def _plain_numbers(texts: Strings | Array, dtype: np.dtype[Any]) -> Array | None:
     """The numbers that strings spell as Python spells them; None when some do not."""
     many = together(texts)
     if many is None:
@@ -286,8 +305,8 @@ def _plain_numbers(texts: Any, dtype: np.dtype) -> np.ndarray | None:
     return made
 
 
-def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
-    if b"_" in b"".join(texts):  # which Python takes between digits
+def _spelled(texts: list[bytes], dtype: np.dtype[Any]) -> Array | None:
+    if b"_" in b"".join(texts):  # Python allows underscores between digits, TensorFlow does not
         return None
     try:
         if dtype.kind == "f":
@@ -311,7 +330,7 @@ def _spelled(texts: list, dtype: np.dtype) -> np.ndarray | None:
         case(np.array(b"inf", object), out_type="double"),
     ],
 )
-def _to_number(ctx: Any, strings: Any, *, out_type: dtypes.DType) -> Any:
+def _to_number(ctx: HostContext, strings: Strings | Array, *, out_type: dtypes.DType) -> Array:
     kind = out_type.np_dtype
     with np.errstate(over="ignore"):
         made = _plain_numbers(strings, kind)
@@ -322,7 +341,10 @@ def _to_number(ctx: Any, strings: Any, *, out_type: dtypes.DType) -> Any:
 
 @export("strings.to_number", "string_to_number")
 def string_to_number(
-    string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
+    string_tensor: TensorLike = None,
+    out_type: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    input: TensorLike = None,
 ) -> Tensor:
     """The numbers that strings spell; the run fails at one that spells none."""
     strings = string_tensor if input is None else input
@@ -353,8 +375,15 @@ _TEXTUAL = (
     ],
 )
 def _as_string(
-    ctx: Any, values: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: bytes
-) -> Any:
+    ctx: HostContext,
+    values: Array,
+    *,
+    precision: int,
+    scientific: bool,
+    shortest: bool,
+    width: int,
+    fill: bytes,
+) -> Strings | Array:
     array = np.asarray(values)
     kind = array.dtype.kind
     _check_format(array.dtype, precision, scientific, shortest, fill)
@@ -378,18 +407,18 @@ def _as_string(
     return written.reshape(array.shape)
 
 
-def _digits_of(flat: np.ndarray, dtype: np.dtype) -> Buffer | None:
+def _digits_of(flat: Array, dtype: np.dtype[Any]) -> Buffer | None:
     """Whole numbers, or those of at most 24 bits with six digits behind the point; None when some are too large."""
     if dtype.kind in "iu":
         wide = flat.astype(np.uint64) if dtype.kind == "u" else np.abs(flat.astype(np.int64)).view(np.uint64)
         return spelled(wide, flat < 0)
-    # So few bits times a million are exact in a double, and so is what it is rounded to.
+    # 24 bits times a million fit the 53 bits of a double, so the product and its rounding are exact.
     if dtype.itemsize > 4 or not (np.abs(flat) < 1e12).all():
         return None
     return spelled(np.rint(np.abs(flat) * 1e6).astype(np.uint64), np.signbit(flat), 6)
 
 
-def _written(value: Any, template: str) -> bytes:
+def _written(value: bytes | bool | complex, template: str) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, bool):
@@ -397,7 +426,9 @@ def _written(value: Any, template: str) -> bytes:
     return f"({template % value.real},{template % value.imag})".encode()
 
 
-def _check_format(dtype: np.dtype, precision: int, scientific: bool, shortest: bool, fill: bytes) -> None:
+def _check_format(
+    dtype: np.dtype[Any], precision: int, scientific: bool, shortest: bool, fill: bytes
+) -> None:
     if len(fill) > 1:
         raise invalid(f"Fill string must be one or fewer characters, got {fill.decode()!r}")
     if fill not in (b"", b" ", b"+", b"-", b"0", b"#"):

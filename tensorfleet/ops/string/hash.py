@@ -3,54 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tensorfleet.base.errors import InvalidArgumentError
+from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.hashing import fingerprint64, murmur64, siphash64
-from tensorfleet.kernels.packed_strings import together
+from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.ops.common import same_as_input, static_value
 from tensorfleet.ops.samples import case
 
-_FEW = 1 << 13  # strings that are hashed together with those of other operations
+# Strings per operation up to which those of several operations are hashed at once: with more, the copy into one
+# array costs more than the calls that it saves.
+_MAX_JOINED_STRINGS = 1 << 13
 _WORDS = np.array([[b"a", b"", b"hello"], [b"x" * 20, b"y" * 50, b"z" * 200]], object)
 
 
-def _buckets(strings: Any, hashed: Callable, count: int) -> np.ndarray:
-    found = hashed(together(strings) or np.ravel(strings))
-    return _in_buckets(found, count).reshape(np.shape(strings))
+#: A hash function of many strings.
+Hash: TypeAlias = Callable[[Strings | Array], Array]
+#: The kernel of several operations at once: it gets the operations and the arguments of each.
+JoinedKernel: TypeAlias = Callable[[list[Operation], list[list[Strings | Array]]], list[tuple[Array]] | None]
 
 
-def _in_buckets(found: np.ndarray, count: int) -> np.ndarray:
+def _buckets(strings: Strings | Array, hashed: Hash, count: int) -> Array:
+    hashes = hashed(together(strings) or np.ravel(strings))
+    return _in_buckets(hashes, count).reshape(np.shape(strings))
+
+
+def _in_buckets(hashes: Array, count: int) -> Array:
     divisor = np.uint64(count)
-    found -= found // divisor * divisor  # numpy divides by one number faster than it finds the rest
-    return found.view(np.int64)
+    hashes -= hashes // divisor * divisor  # in numpy, faster than the remainder
+    return hashes.view(np.int64)
 
 
-def _several(hashed: Callable) -> Callable:
+def _several(hashed: Hash) -> JoinedKernel:
     """The kernel for several operations: all strings are hashed at once."""
 
-    def joined(ops: list[Operation], given: list[list]) -> list | None:
-        arrays = [strings for (strings,) in given]
-        if any(type(a) is not np.ndarray for a in arrays) or sum(a.size for a in arrays) > _FEW * len(arrays):
+    def joined(ops: list[Operation], arguments: list[list[Strings | Array]]) -> list[tuple[Array]] | None:
+        arrays = [strings for (strings,) in arguments if type(strings) is np.ndarray]
+        total = sum(a.size for a in arrays)
+        if len(arrays) < len(ops) or total > _MAX_JOINED_STRINGS * len(ops):
             return None
         ends = np.cumsum([a.size for a in arrays])
-        found = np.split(hashed(np.concatenate([a.ravel() for a in arrays])), ends[:-1])
+        hashes = np.split(hashed(np.concatenate([a.ravel() for a in arrays])), ends[:-1])
         counts = (op._attrs["num_buckets"] for op in ops)
-        return [(_in_buckets(f, c).reshape(a.shape),) for f, c, a in zip(found, counts, arrays, strict=True)]
+        return [(_in_buckets(h, c).reshape(a.shape),) for h, c, a in zip(hashes, counts, arrays, strict=True)]
 
     return joined
 
 
 def _bucket_op(
-    name: str, argument: str, attrs: str = "", joined: Callable | None = None, **example: Any
-) -> Callable:
+    name: str, argument: str, attrs: str = "", joined: JoinedKernel | None = None, **example: Any
+) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         f"{argument}: string -> output: int64",
@@ -67,30 +78,33 @@ def _bucket_op(
 
 
 @_bucket_op("StringToHashBucket", "string_tensor", joined=_several(murmur64))
-def _bucket(ctx: Any, strings: Any, *, num_buckets: int) -> Any:
+def _bucket(ctx: HostContext, strings: Strings | Array, *, num_buckets: int) -> Array:
     return _buckets(strings, murmur64, num_buckets)
 
 
 @_bucket_op("StringToHashBucketFast", "input", joined=_several(fingerprint64))
-def _bucket_fast(ctx: Any, strings: Any, *, num_buckets: int) -> Any:
+def _bucket_fast(ctx: HostContext, strings: Strings | Array, *, num_buckets: int) -> Array:
     return _buckets(strings, fingerprint64, num_buckets)
 
 
 @_bucket_op("StringToHashBucketStrong", "input", "; key: list(int)", key=[7, 2**40])
-def _bucket_strong(ctx: Any, strings: Any, *, num_buckets: int, key: list) -> Any:
+def _bucket_strong(ctx: HostContext, strings: Strings | Array, *, num_buckets: int, key: list[int]) -> Array:
     if len(key) != 2:
-        raise InvalidArgumentError(None, None, "Key must have 2 elements")
+        raise errors.invalid("Key must have 2 elements")
     return _buckets(strings, lambda s: siphash64(s, (key[0], key[1])), num_buckets)
 
 
-def _positive(op_type: str, num_buckets: Any) -> None:
+def _positive(op_type: str, num_buckets: int | None) -> None:
     if num_buckets is not None and int(num_buckets) < 1:
         raise ValueError(f"Attr 'num_buckets' of '{op_type}' Op passed {num_buckets} less than minimum 1.")
 
 
 @export("string_to_hash_bucket", "strings.to_hash_bucket")
 def string_to_hash_bucket(
-    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
+    string_tensor: TensorLike = None,
+    num_buckets: int | None = None,
+    name: str | None = None,
+    input: TensorLike = None,
 ) -> Tensor:
     """A number below `num_buckets` for each string. Prefer the `_fast` form: this hash is old and weak."""
     strings = string_tensor if input is None else input
@@ -99,14 +113,16 @@ def string_to_hash_bucket(
 
 
 @export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
-def string_to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Tensor:
+def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A number below `num_buckets` for each string, the same on every machine."""
     _positive("StringToHashBucketFast", num_buckets)
     return apply("StringToHashBucketFast", input, num_buckets=num_buckets, name=name)
 
 
 @export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
-def string_to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Tensor:
+def string_to_hash_bucket_strong(
+    input: TensorLike, num_buckets: int, key: list[int], name: str | None = None
+) -> Tensor:
     """A number below `num_buckets` for each string; who does not know `key`, two integers, cannot foresee it."""
     _positive("StringToHashBucketStrong", num_buckets)
     return apply("StringToHashBucketStrong", input, num_buckets=num_buckets, key=key, name=name)
@@ -134,15 +150,13 @@ def _fingerprint_shape(op: Operation) -> TensorShape:
         case(_WORDS[0], np.array(b"farmhash64", object)),
     ],
 )
-def _fingerprint(ctx: Any, data: Any, method: Any) -> Any:
+def _fingerprint(ctx: HostContext, data: Array, method: Array) -> Array:
     name = np.asarray(method).item()
     if name != b"farmhash64":
-        raise InvalidArgumentError(
-            None, None, f"Unsupported fingerprint method: {name.decode(errors='replace')}"
-        )
+        raise errors.invalid(f"Unsupported fingerprint method: {name.decode(errors='replace')}")
     array = np.asarray(data)
     if array.ndim < 1:
-        raise InvalidArgumentError(None, None, "`data` should have at least one dimension: []")
+        raise errors.invalid("`data` should have at least one dimension: []")
     if array.dtype != object:
         rows = [np.ascontiguousarray(row).tobytes() for row in array]
     elif array.size == len(array):
@@ -155,7 +169,7 @@ def _fingerprint(ctx: Any, data: Any, method: Any) -> Any:
 
 
 @export("fingerprint")
-def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
+def fingerprint(data: TensorLike, method: str = "farmhash64", name: str | None = None) -> Tensor:
     """Eight bytes for each row of the first dimension of `data`, the same on every machine."""
     return apply("Fingerprint", data, method, name=name)
 

@@ -1,16 +1,18 @@
-"""Strings joined: what names of files are made with."""
+"""Strings joined element by element, as the names of files are."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
-from tensorfleet.base.errors import InvalidArgumentError
+from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
@@ -25,11 +27,11 @@ def _joined_shape(op: Operation) -> TensorShape:
     shapes = [t.shape for t in op._inputs]
     if any(s.rank is None for s in shapes):
         return TensorShape(None)
-    found = SCALAR
+    merged = SCALAR
     for shape in shapes:
         if shape.rank:
-            found = _merged(found, shape) if found.rank else shape
-    return found
+            merged = _merged(merged, shape) if merged.rank else shape
+    return merged
 
 
 def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
@@ -48,12 +50,12 @@ def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
     host=True,
     examples=[case([_AB, _X, _AB], separator=b"-"), case([_X, _X])],
 )
-def _string_join(ctx: Any, inputs: list, *, separator: bytes) -> Any:
+def _string_join(ctx: HostContext, inputs: list[Array], *, separator: bytes) -> Array:
     arrays = [np.asarray(a, object) for a in inputs]
     shapes = list(dict.fromkeys(a.shape for a in arrays if a.ndim))
     if len(shapes) > 1:
         first, second = (str(list(s)).replace(" ", "") for s in shapes[:2])
-        raise InvalidArgumentError(None, None, f"Input shapes do not match: {first} vs. {second}")
+        raise errors.invalid(f"Input shapes do not match: {first} vs. {second}")
     shape = next(iter(shapes), ())
     flat = [np.broadcast_to(a, shape).ravel().tolist() for a in arrays]
     rows = zip(*flat, strict=True) if flat else [()]
@@ -61,7 +63,7 @@ def _string_join(ctx: Any, inputs: list, *, separator: bytes) -> Any:
 
 
 @export("strings.join", "string_join")
-def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def string_join(inputs: Iterable[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
     """Joins string tensors element by element; scalars are joined to every element."""
     return apply("StringJoin", list(inputs), separator=separator, name=name)
 

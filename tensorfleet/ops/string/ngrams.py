@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import function, signature_of
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
-from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import shape as shape_of
@@ -26,8 +27,8 @@ from tensorfleet.ops.samples import case
 from tensorfleet.ops.string.elements import invalid
 
 
-def _on_vector(texts: Any, function: Any) -> Any:
-    """`function` of a vector gives ragged rows; of other shapes, rows in that shape, or the only row."""
+def _on_vector(texts: TensorLike, function: Callable[[Tensor], RaggedTensor]) -> RaggedTensor | Tensor:
+    """Applies a function of a vector, which gives ragged rows, to a tensor of any rank; a scalar gets the only row."""
     tensor = convert_to_tensor_or_ragged_tensor(texts, dtypes.string)
     if isinstance(tensor, RaggedTensor):
         return tensor.with_flat_values(_on_vector(tensor.flat_values, function))
@@ -37,7 +38,8 @@ def _on_vector(texts: Any, function: Any) -> Any:
     if rank == 1:
         return function(tensor)
     if rank == 0:
-        return function(apply("Reshape", tensor, [1])).values
+        row: Tensor = function(apply("Reshape", tensor, [1])).values
+        return row
     made = function(apply("Reshape", tensor, [-1]))
     for axis in range(rank - 1, 0, -1):
         whole = shape_of(tensor, out_type=dtypes.int64)
@@ -48,7 +50,7 @@ def _on_vector(texts: Any, function: Any) -> Any:
 
 
 @export("strings.bytes_split")
-def string_bytes_split(input: Any, name: str | None = None) -> Any:
+def string_bytes_split(input: TensorLike, name: str | None = None) -> Any:
     """The bytes of strings: a vector for one string, a ragged tensor for more."""
     with name_scope(name, "StringsByteSplit", [input]):
 
@@ -62,19 +64,27 @@ def string_bytes_split(input: Any, name: str | None = None) -> Any:
 # -- characters --------------------------------------------------------------------------------------
 
 
-def _characters(texts: Any, name: str | None, default: str, split: bool, offsets: bool, **attrs: Any) -> Any:
+#: The characters of strings: rows, or a vector for one string.
+Characters: TypeAlias = RaggedTensor | Tensor
+
+
+def _characters(
+    texts: TensorLike, name: str | None, default: str, split: bool, offsets: bool, **attrs: Any
+) -> Characters | tuple[Characters, Characters]:
     """The characters (as strings if `split`, else as numbers), and with `offsets` where they begin."""
     with name_scope(name, default, [texts] if isinstance(texts, Tensor) else None):
-        found = _on_vector(texts, lambda vector: _decoded(vector, split, **attrs)[0])
-        return (found, _on_vector(texts, lambda v: _decoded(v, False, **attrs)[1])) if offsets else found
+        characters = _on_vector(texts, lambda v: _decoded(v, split, **attrs)[0])
+        if not offsets:
+            return characters
+        return characters, _on_vector(texts, lambda v: _decoded(v, False, **attrs)[1])
 
 
 def _decoded(vector: Tensor, split: bool, **attrs: Any) -> tuple[RaggedTensor, RaggedTensor]:
     splits, numbers, starts = apply_list("UnicodeDecodeWithOffsets", vector, **attrs)
-    found = numbers
+    characters = numbers
     if split:
         count = apply("Size", numbers, out_type=dtypes.int64)
-        found = apply(
+        characters = apply(
             "UnicodeEncode",
             numbers,
             apply("Range", 0, count + np.int64(1), 1, Tidx=dtypes.int64),
@@ -82,10 +92,12 @@ def _decoded(vector: Tensor, split: bool, **attrs: Any) -> tuple[RaggedTensor, R
             errors=attrs["errors"],
             replacement_char=attrs["replacement_char"],
         )
-    return RaggedTensor._of(found, splits), RaggedTensor._of(starts, splits)
+    return RaggedTensor._of(characters, splits), RaggedTensor._of(starts, splits)
 
 
-def _unicode(public: str, kind: str, does: str, split: bool = False, offsets: bool = False) -> Callable:
+def _unicode(
+    public: str, kind: str, does: str, split: bool = False, offsets: bool = False
+) -> Callable[..., Any]:
     control = "" if split else "replace_control_characters=False, "
     signature = signature_of(
         f"input, input_encoding, errors='replace', replacement_char=65533, {control}name=None"
@@ -126,16 +138,12 @@ unicode_split_with_offsets = _unicode(
 # -- n-grams -----------------------------------------------------------------------------------------
 
 
-def _ngrams_shape(op: Operation) -> list[TensorShape]:
-    return [vector_of(None), op._inputs[1].shape.with_rank(1)]
-
-
 @op(
     "StringNGrams",
     "data: string[1], data_splits: Tsplits[1] -> ngrams: string, ngrams_splits: Tsplits",
     "separator: string; ngram_widths: list(int); left_pad: string; right_pad: string; pad_width: int; "
     "preserve_short_sequences: bool; Tsplits: index = int64",
-    shape=_ngrams_shape,
+    shape=lambda op: [vector_of(None), op._inputs[1].shape.with_rank(1)],
     host=True,
     examples=[
         case(
@@ -152,39 +160,37 @@ def _ngrams_shape(op: Operation) -> list[TensorShape]:
     ],
 )
 def _ngrams(
-    ctx: Any,
-    data: Any,
-    splits: Any,
+    ctx: HostContext,
+    data: Array,
+    splits: Array,
     *,
     separator: bytes,
-    ngram_widths: list,
+    ngram_widths: list[int],
     left_pad: bytes,
     right_pad: bytes,
     pad_width: int,
     preserve_short_sequences: bool,
     Tsplits: DType,
-) -> tuple:
+) -> tuple[Array, Array]:
     bounds, words = np.asarray(splits).tolist(), data.tolist()
     for at, (a, b) in enumerate(itertools.pairwise([0, *bounds])):
         if not a <= b <= len(words) or (at == 0 and b):
             raise invalid(f"Invalid split value {b}, must be in [{a}, {len(words)}]")
-    made: list[bytes] = []
+    grams: list[bytes] = []
     ends = [0]
     for a, b in itertools.pairwise(bounds):
         row = words[a:b]
-        found: list[bytes] = []
+        of_row: list[bytes] = []
         for width in ngram_widths:
             pad = min(pad_width if pad_width >= 0 else width - 1, width - 1)
             padded = [left_pad] * pad + row + [right_pad] * pad
-            found += [separator.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
-        if preserve_short_sequences and not found and row:
+            of_row += [separator.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
+        if preserve_short_sequences and not of_row and row:
             pad = max(pad_width, 0)
-            found = [separator.join([left_pad] * pad + row + [right_pad] * pad)]
-        made += found
-        ends.append(len(made))
-    grams = np.empty(len(made), object)
-    grams[:] = made
-    return grams, np.array(ends, Tsplits.np_dtype)
+            of_row = [separator.join([left_pad] * pad + row + [right_pad] * pad)]
+        grams += of_row
+        ends.append(len(grams))
+    return np.fromiter(grams, object, len(grams)), np.array(ends, Tsplits.np_dtype)
 
 
 not_differentiable("StringNGrams")
@@ -192,16 +198,16 @@ not_differentiable("StringNGrams")
 
 @export("strings.ngrams")
 def ngrams(
-    data: Any,
-    ngram_width: Any,
-    separator: Any = " ",
-    pad_values: Any = None,
-    padding_width: Any = None,
+    data: TensorLike,
+    ngram_width: int | Sequence[int],
+    separator: str = " ",
+    pad_values: str | bytes | tuple[str | bytes, str | bytes] | None = None,
+    padding_width: int | None = None,
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Any:
     """Each `ngram_width` neighbours along the last dimension joined; `pad_values` stand at the ends."""
-    widths = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
+    widths: list[Any] = list(ngram_width) if isinstance(ngram_width, (list, tuple)) else [ngram_width]
     if not all(isinstance(w, int) for w in widths):
         raise TypeError(f"ngram_width must be an integer or list of integers. Got {ngram_width}")
     if any(w < 1 for w in widths):

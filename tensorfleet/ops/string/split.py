@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -20,6 +22,7 @@ from tensorfleet.kernels.packed_strings import Strings, strings_in, together
 from tensorfleet.kernels.string_buffers import WORTH_PACKING, Buffer
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.common import UNKNOWN, check_prefix, static_value
+from tensorfleet.ops.elementwise import bracketed
 from tensorfleet.ops.ragged.functions import convert_to_tensor_or_ragged_tensor
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 from tensorfleet.ops.samples import case
@@ -41,26 +44,27 @@ def _vector_and_scalar(op: Operation) -> list[TensorShape]:
     return sparse_shapes(2)
 
 
-def _check(texts: Any, separator: Any, what: str) -> bytes:
+def _check(texts: Strings | Array, separator: Strings | Array, what: str) -> bytes:
     if np.ndim(texts) != 1:
-        raise invalid(f"input must be a vector, got shape: {_bracketed(np.shape(texts))}")
+        raise invalid(f"input must be a vector, got shape: {bracketed(np.shape(texts))}")
     if np.ndim(separator):
-        raise invalid(f"{what} must be a scalar, got shape: {_bracketed(np.shape(separator))}")
-    return np.asarray(separator, object).item()
+        raise invalid(f"{what} must be a scalar, got shape: {bracketed(np.shape(separator))}")
+    text: bytes = np.asarray(separator, object).item()
+    return text
 
 
-def _bracketed(shape: Any) -> str:
-    return "[" + ",".join(str(int(d)) for d in shape) + "]"
+#: A sparse matrix of strings: its indices, values and dense shape.
+SparseStrings: TypeAlias = tuple[Array, Strings | Array, Array]
 
 
-def as_sparse(rows: list[list[bytes]]) -> tuple:
-    """(indices, values, dense shape) of rows of strings, one behind the other."""
+def as_sparse(rows: list[list[bytes]]) -> SparseStrings:
+    """The sparse matrix of rows of strings, each row filled from the left."""
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     return _in_rows(np.fromiter(chain.from_iterable(rows), object, int(counts.sum())), counts)
 
 
-def _in_rows(values: Any, counts: np.ndarray) -> tuple:
-    """(indices, values, dense shape) of strings of which each row has so many."""
+def _in_rows(values: Strings | Array, counts: Array) -> SparseStrings:
+    """The sparse matrix of strings, of which row `i` has the next `counts[i]`."""
     total = len(values)
     indices = np.empty((total, 2), np.int64)
     indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
@@ -69,10 +73,10 @@ def _in_rows(values: Any, counts: np.ndarray) -> tuple:
     return indices, values, np.array([len(counts), counts.max(initial=0)], np.int64)
 
 
-def _cut_at_once(texts: Any, separators: bytes, empty: bool, whole: bool) -> tuple | None:
-    """Many strings cut at any of the separators; None when they are few, or that is no letter, or a zero.
+def _cut_at_once(texts: Strings | Array, separators: bytes, empty: bool, whole: bool) -> SparseStrings | None:
+    """Cuts many strings at any of the separators; None when they are few, or without separators, or with a zero byte.
 
-    `empty` keeps what is empty between two separators, `whole` strings that are empty altogether.
+    `empty` keeps empty pieces between two separators; `whole` keeps strings that are empty altogether.
     """
     many = together(texts)
     if many is None or not separators or b"\0" in separators:
@@ -82,9 +86,9 @@ def _cut_at_once(texts: Any, separators: bytes, empty: bool, whole: bool) -> tup
     return _cut_together(many, separators, empty, whole)
 
 
-def _cut_objects(texts: list[bytes], separators: bytes, empty: bool, whole: bool) -> tuple | None:
-    """The same of objects, into objects; None when a zero is among the letters."""
-    data = b"\0".join([*texts, b""])  # which ends each of them
+def _cut_objects(texts: list[bytes], separators: bytes, empty: bool, whole: bool) -> SparseStrings | None:
+    """Like `_cut_at_once`, of objects into objects; None when a string has a zero byte."""
+    data = b"\0".join([*texts, b""])  # a zero byte ends each string
     if data.count(b"\0") != len(texts):
         return None
     pieces = data.translate(bytes.maketrans(separators, bytes(len(separators))))
@@ -102,8 +106,8 @@ def _cut_objects(texts: list[bytes], separators: bytes, empty: bool, whole: bool
     return _in_rows(values, counts)
 
 
-def _cut_together(texts: Strings, separators: bytes, empty: bool, whole: bool) -> tuple:
-    """The same of strings in a buffer, into places in it."""
+def _cut_together(texts: Strings, separators: bytes, empty: bool, whole: bool) -> SparseStrings:
+    """Like `_cut_at_once`, of strings in a buffer: the pieces are places in the same buffer."""
     buffer = texts.apart()
     cut = buffer.data == separators[0]
     for separator in separators[1:]:
@@ -128,7 +132,7 @@ def _cut_together(texts: Strings, separators: bytes, empty: bool, whole: bool) -
     return _in_rows(strings_in(Buffer(buffer.data, starts, ends), ends.shape), counts)
 
 
-def _places_of(some: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+def _places_of(some: Array, ordered: Array) -> Array:
     """Where numbers are among others, both in order."""
     marks = np.zeros(int(ordered[-1]) + 1, np.bool_)
     marks[some] = True
@@ -150,7 +154,9 @@ def _places_of(some: np.ndarray, ordered: np.ndarray) -> np.ndarray:
         case(np.zeros(0, object), _SPACE),
     ],
 )
-def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> tuple:
+def _string_split(
+    ctx: HostContext, texts: Strings | Array, delimiter: Strings | Array, *, skip_empty: bool
+) -> SparseStrings:
     separators = _check(texts, delimiter, "delimiter")
     made = _cut_at_once(texts, separators, not skip_empty, False)
     if made is not None:
@@ -160,13 +166,11 @@ def _string_split(ctx: Any, texts: Any, delimiter: Any, *, skip_empty: bool) -> 
 
 
 def _cut(text: bytes, separators: bytes) -> list[bytes]:
+    if not separators:
+        return [text[i : i + 1] for i in range(len(text))]
     if len(separators) > 1:
         text = text.translate(bytes.maketrans(separators, separators[:1] * len(separators)))
-    return text.split(separators[:1]) if separators else _bytes_of(text)
-
-
-def _bytes_of(text: bytes) -> list[bytes]:
-    return [text[i : i + 1] for i in range(len(text))]
+    return text.split(separators[:1])
 
 
 @op(
@@ -183,7 +187,9 @@ def _bytes_of(text: bytes) -> list[bytes]:
         case(np.array([b"1<>2<><>3"], object), np.array(b"<>", object)),
     ],
 )
-def _string_split_v2(ctx: Any, texts: Any, sep: Any, *, maxsplit: int) -> tuple:
+def _string_split_v2(
+    ctx: HostContext, texts: Strings | Array, sep: Strings | Array, *, maxsplit: int
+) -> SparseStrings:
     separator = _check(texts, sep, "sep")
     apart = maxsplit == -1 and len(separator) < 2
     made = _cut_at_once(texts, separator or _WHITESPACE, bool(separator), True) if apart else None
@@ -192,14 +198,14 @@ def _string_split_v2(ctx: Any, texts: Any, sep: Any, *, maxsplit: int) -> tuple:
     return as_sparse([_pieces(t, separator, maxsplit) for t in np.asarray(texts).tolist()])
 
 
-def _pieces(text: bytes, separator: bytes, most: int) -> list[bytes]:
-    if most == 0:
+def _pieces(text: bytes, separator: bytes, maxsplit: int) -> list[bytes]:
+    if maxsplit == 0:
         return [text]
     if separator:
-        return text.split(separator, most)
-    words = text.split(None, most)
+        return text.split(separator, maxsplit)
+    words = text.split(None, maxsplit)
     # A last cut behind the last word leaves an empty rest.
-    return [*words, b""] if len(words) == most else words
+    return [*words, b""] if len(words) == maxsplit else words
 
 
 not_differentiable("StringSplit", "StringSplitV2")
@@ -207,10 +213,10 @@ not_differentiable("StringSplit", "StringSplitV2")
 
 @export("string_split")
 def string_split(
-    source: Any,
-    sep: Any = None,
+    source: TensorLike,
+    sep: TensorLike = None,
     skip_empty: bool = True,
-    delimiter: Any = None,
+    delimiter: TensorLike = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
@@ -240,11 +246,11 @@ def _rows_of(words: SparseTensor) -> RaggedTensor:
 
 @export("strings.split")
 def strings_split(
-    input: Any = None,
-    sep: Any = None,
-    maxsplit: Any = -1,
+    input: TensorLike = None,
+    sep: TensorLike = None,
+    maxsplit: int = -1,
     result_type: str = "SparseTensor",
-    source: Any = None,
+    source: TensorLike = None,
     name: str | None = None,
 ) -> Any:
     """The words of each string, as a sparse tensor of one dimension more.
@@ -258,7 +264,8 @@ def strings_split(
         if _is_ragged(result_type):
             return _split_rows(texts, separator, maxsplit)
         if isinstance(texts, RaggedTensor):
-            return _split_rows(texts, separator, maxsplit).to_sparse()
+            rows = texts.with_flat_values(_split_rows(texts.flat_values, separator, maxsplit))
+            return rows.to_sparse()
         flat = texts if texts.shape.rank == 1 else apply("Reshape", texts, [-1])
         made = SparseTensor(*apply_list("StringSplitV2", flat, separator, maxsplit=maxsplit))
         if texts.shape.rank in (0, 1):
@@ -267,15 +274,20 @@ def strings_split(
         return sparse_reshape(made, apply("ConcatV2", [outer, made.dense_shape[1:]], 0))
 
 
-def _split_rows(texts: Any, separator: Tensor, maxsplit: int) -> Any:
-    """The words as rows that are as long as there are words; those of one string as a vector."""
+def _split_rows(texts: Tensor | RaggedTensor, separator: Tensor, maxsplit: int) -> RaggedTensor | Tensor:
+    """The words of each string as a ragged row; the words of a single string as a vector."""
+
+    def split_vector(vector: Tensor) -> RaggedTensor:
+        return _rows_of(SparseTensor(*apply_list("StringSplitV2", vector, separator, maxsplit=maxsplit)))
+
     if isinstance(texts, RaggedTensor):
         return texts.with_flat_values(_split_rows(texts.flat_values, separator, maxsplit))
     if texts.shape.rank == 0:
-        return _split_rows(apply("Reshape", texts, [1]), separator, maxsplit).values
+        words: Tensor = split_vector(apply("Reshape", texts, [1])).values
+        return words
     if texts.shape.rank not in (None, 1):
         return _split_rows(RaggedTensor.from_tensor(texts), separator, maxsplit)
-    return _rows_of(SparseTensor(*apply_list("StringSplitV2", texts, separator, maxsplit=maxsplit)))
+    return split_vector(texts)
 
 
 # -- together ----------------------------------------------------------------------------------------
@@ -312,7 +324,7 @@ _SQUARE = np.array([[b"a", b"b"], [b"c", b"d"]], object)
         case(np.zeros((2, 0), object), np.array([1], np.int32)),
     ],
 )
-def _reduce_join(ctx: Any, texts: Any, axes: Any, *, keep_dims: bool, separator: bytes) -> Any:
+def _reduce_join(ctx: HostContext, texts: Array, axes: Array, *, keep_dims: bool, separator: bytes) -> Array:
     array, order = np.asarray(texts, object), []
     for axis in np.asarray(axes).ravel().tolist():
         if not -array.ndim <= axis < array.ndim:
@@ -337,13 +349,13 @@ def _reduce_join(ctx: Any, texts: Any, axes: Any, *, keep_dims: bool, separator:
 
 @export("strings.reduce_join", "reduce_join")
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
-    keep_dims: Any = None,
-    separator: Any = "",
+    inputs: TensorLike,
+    axis: TensorLike = None,
+    keep_dims: bool | None = None,
+    separator: str = "",
     name: str | None = None,
-    reduction_indices: Any = None,
-    keepdims: Any = None,
+    reduction_indices: TensorLike = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Strings joined along axes, first along the one named first; without any, all of them row by row."""
     if keepdims is not None and keep_dims is not None:
@@ -359,7 +371,7 @@ def reduce_join(
         )
 
 
-def _all_axes(texts: Tensor, axis: Any) -> Any:
+def _all_axes(texts: Tensor, axis: TensorLike) -> TensorLike:
     if axis is not None:
         return axis
     if texts.shape.rank is not None:
@@ -386,30 +398,34 @@ def _segments_shape(op: Operation) -> TensorShape:
         case(_SQUARE, np.array([[0, 1], [1, 0]]), np.int32(2)),
     ],
 )
-def _segment_join(ctx: Any, texts: Any, ids: Any, count: Any, *, separator: bytes) -> Any:
+def _segment_join(ctx: HostContext, texts: Array, ids: Array, count: Array, *, separator: bytes) -> Array:
     array, segments, total = np.asarray(texts, object), np.asarray(ids), int(count)
     if array.shape[: segments.ndim] != segments.shape:
         raise invalid(
-            f"segment_ids of shape {_bracketed(segments.shape)} must begin the shape of inputs "
-            f"{_bracketed(array.shape)}"
+            f"segment_ids of shape {bracketed(segments.shape)} must begin the shape of inputs "
+            f"{bracketed(array.shape)}"
         )
     if segments.size and not (segments.min() >= 0 and segments.max() < total):
         raise invalid("segment_ids are not allowed to exceed num_segments or to have negative values.")
     inner = array.shape[segments.ndim :]
     width = int(np.prod(inner, dtype=np.int64))
     rows = array.reshape(segments.size, width)
-    found: list[list[list[bytes]]] = [[[] for _ in range(width)] for _ in range(total)]
+    joined: list[list[list[bytes]]] = [[[] for _ in range(width)] for _ in range(total)]
     for segment, row in zip(segments.ravel().tolist(), rows.tolist(), strict=True):
         for column, word in enumerate(row):
-            found[segment][column].append(word)
+            joined[segment][column].append(word)
     made = np.empty(total * width, object)
-    made[:] = [separator.join(words) for segment in found for words in segment]
+    made[:] = [separator.join(words) for segment in joined for words in segment]
     return made.reshape((total, *inner))
 
 
 @export("strings.unsorted_segment_join")
 def unsorted_segment_join(
-    inputs: Any, segment_ids: Any, num_segments: Any, separator: Any = "", name: str | None = None
+    inputs: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike,
+    separator: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The strings of each segment joined, in the order in which they come."""
     return apply("UnsortedSegmentJoin", inputs, segment_ids, num_segments, separator=separator, name=name)
@@ -420,7 +436,11 @@ not_differentiable("ReduceJoin", "UnsortedSegmentJoin")
 
 @export("strings.format")
 def string_format(
-    template: Any, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+    template: str,
+    inputs: TensorLike,
+    placeholder: str = "{}",
+    summarize: int = 3,
+    name: str | None = None,
 ) -> Tensor:
     """A string made of a template with the values of tensors in its places."""
     tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import shape as shape_of
@@ -28,12 +31,12 @@ _POLICY = "replacement_char: int = 65533; replace_control_characters: bool = fal
 _ERRORS = "errors: string(strict|replace|ignore) = replace"
 _OUTPUTS = "string(UTF-8|UTF-16-BE|UTF-32-BE)"
 _CODECS = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
-_MARKED = ("utf-16", "utf-32")  # the order of their bytes may be told by a mark in front
+_MARKED = ("utf-16", "utf-32")  # a mark in front may say the order of their bytes
 _TEXTS = np.array(["hé日".encode(), b"a\xffb", b"", b"c\x01"], object)
 
 
 class _Decoder:
-    """How the bytes of an encoding become characters, and what stands for those that are none."""
+    """Turns the bytes of an encoding into numbers of characters, and replaces or drops invalid ones."""
 
     def __init__(self, encoding: bytes, errors: bytes, replacement: int, control: bool) -> None:
         try:
@@ -68,7 +71,7 @@ class _Decoder:
         return [(c, at) for c, at in found if c >= 0]
 
     def _marked(self, text: bytes) -> list[tuple[int, int]]:
-        """Of an encoding whose first character may tell the order of bytes; without it the high byte is first."""
+        """The characters of an encoding with a byte order mark; without the mark the high byte is first."""
         order = next(
             (end for end in ("le", "be") if text.startswith("\ufeff".encode(f"{self.codec}-{end}"))), ""
         )
@@ -98,15 +101,15 @@ class _Decoder:
     ],
 )
 def _transcode(
-    ctx: Any,
-    texts: Any,
+    ctx: HostContext,
+    texts: Array,
     *,
     input_encoding: bytes,
     output_encoding: bytes,
     errors: bytes,
     replacement_char: int,
     replace_control_characters: bool,
-) -> Any:
+) -> Array:
     decoder = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
     codec = _CODECS[output_encoding]
 
@@ -140,7 +143,7 @@ def _decoded_shapes(op: Operation) -> list[TensorShape]:
     ]
 
 
-def _decoded_plain(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def _decoded_plain(texts: list[bytes]) -> tuple[Array, Array, Array] | None:
     """All texts at once, when all of them are UTF-8 without an error."""
     data = b"".join(texts)
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -150,7 +153,7 @@ def _decoded_plain(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarr
         whole = data.decode()
     except UnicodeDecodeError:
         return None
-    if not starts[begins[lengths > 0]].all():  # two texts with an error each make one without
+    if not starts[begins[lengths > 0]].all():  # two texts with an error each may join to a valid one
         return None
     before = np.concatenate([[0], np.cumsum(starts)])
     ends = before[np.concatenate([[0], begins + lengths])]
@@ -158,7 +161,7 @@ def _decoded_plain(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return ends, numbers, np.flatnonzero(starts) - np.repeat(begins, np.diff(ends))
 
 
-def _decoded(texts: Any, decoder: _Decoder, splits: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _decoded(texts: Array, decoder: _Decoder, splits: DType) -> tuple[Array, Array, Array]:
     flat_texts = np.asarray(texts, object).ravel().tolist()
     if decoder.codec == "utf-8" and not decoder.control and (plain := _decoded_plain(flat_texts)) is not None:
         return plain[0].astype(splits.np_dtype), *plain[1:]
@@ -180,22 +183,23 @@ _DECODE = f"input_encoding: string; {_ERRORS}; {_POLICY}; Tsplits: index = int64
     examples=[case(_TEXTS, input_encoding=b"UTF-8"), case(_TEXTS, input_encoding=b"UTF-8", errors=b"ignore")],
 )
 def _decode_with_offsets(
-    ctx: Any,
-    texts: Any,
+    ctx: HostContext,
+    texts: Array,
     *,
     input_encoding: bytes,
     errors: bytes,
     replacement_char: int,
     replace_control_characters: bool,
     Tsplits: DType,
-) -> tuple:
+) -> tuple[Array, Array, Array]:
     decoder = _Decoder(input_encoding, errors, replacement_char, replace_control_characters)
     return _decoded(texts, decoder, Tsplits)
 
 
 @functools.wraps(_decode_with_offsets)
-def _decode(*args: Any, **attrs: Any) -> tuple:
-    return _decode_with_offsets(*args, **attrs)[:2]
+def _decode(*args: Any, **attrs: Any) -> tuple[Array, Array]:
+    splits, numbers, _ = _decode_with_offsets(*args, **attrs)
+    return splits, numbers
 
 
 op(
@@ -213,9 +217,7 @@ op(
     "input_values: int32[1], input_splits: Tsplits[1] -> output: string",
     f"errors: string(ignore|replace|strict) = replace; output_encoding: {_OUTPUTS}; replacement_char: int = 65533; "
     "Tsplits: index = int64",
-    shape=lambda op: vector_of(
-        None if (count := op._inputs[1].shape.num_elements()) is None else count - 1
-    ),
+    shape=lambda op: vector_of(None if (count := op._inputs[1].shape.num_elements()) is None else count - 1),
     host=True,
     examples=[
         case(np.array([104, 233, 0x65E5], np.int32), np.array([0, 2, 3]), output_encoding=b"UTF-8"),
@@ -223,14 +225,18 @@ op(
     ],
 )
 def _encode(
-    ctx: Any, values: Any, splits: Any, *, errors: bytes, output_encoding: bytes, replacement_char: int
-) -> Any:
+    ctx: HostContext,
+    values: Array,
+    splits: Array,
+    *,
+    errors: bytes,
+    output_encoding: bytes,
+    replacement_char: int,
+) -> Array:
     bounds = np.asarray(splits).tolist()
     made = np.empty(len(bounds) - 1, object)
-    for i in range(len(made)):
-        made[i] = _encoded(
-            values[bounds[i] : bounds[i + 1]].tolist(), errors, output_encoding, replacement_char
-        )
+    for i, (a, b) in enumerate(itertools.pairwise(bounds)):
+        made[i] = _encoded(values[a:b].tolist(), errors, output_encoding, replacement_char)
     return made
 
 
@@ -251,26 +257,24 @@ not_differentiable("UnicodeTranscode", "UnicodeDecode", "UnicodeDecodeWithOffset
 
 @export("strings.unicode_encode")
 def unicode_encode(
-    input: Any,
-    output_encoding: Any,
+    input: TensorLike,
+    output_encoding: str,
     errors: str = "replace",
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Any:
     """The strings that rows of numbers of characters spell; the last dimension is the row."""
+
+    def encoded(numbers: RaggedTensor | Tensor, splits: Tensor) -> Tensor:
+        attrs = {"errors": errors, "output_encoding": output_encoding, "replacement_char": replacement_char}
+        return apply("UnicodeEncode", numbers, splits, name=None, **attrs)
+
     with name_scope(name, "UnicodeEncode", [input]):
         if isinstance(input, RaggedTensor) and (input.flat_values.shape.rank or 1) > 1:
             inner = unicode_encode(input.flat_values, output_encoding, errors, replacement_char)
             return input.with_flat_values(inner)
         if isinstance(input, RaggedTensor) and input.ragged_rank == 1:
-            return apply(
-                "UnicodeEncode",
-                input.values,
-                input.row_splits,
-                errors=errors,
-                output_encoding=output_encoding,
-                replacement_char=replacement_char,
-            )
+            return encoded(input.values, input.row_splits)
         if isinstance(input, RaggedTensor):
             inner = unicode_encode(input.values, output_encoding, errors, replacement_char)
             return input.with_values(inner)
@@ -285,12 +289,4 @@ def unicode_encode(
         splits = apply(
             "Range", 0, size + np.int64(1), apply("Maximum", whole[-1], np.int64(1)), Tidx=dtypes.int64
         )
-        made = apply(
-            "UnicodeEncode",
-            flat,
-            splits,
-            errors=errors,
-            output_encoding=output_encoding,
-            replacement_char=replacement_char,
-        )
-        return apply("Reshape", made, whole[:-1])
+        return apply("Reshape", encoded(flat, splits), whole[:-1])
