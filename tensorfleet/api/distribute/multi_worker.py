@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored
 from tensorfleet.api.distribute.context import ReduceOp
@@ -12,15 +12,21 @@ from tensorfleet.api.distribute.reducing import placed
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
-from tensorfleet.graph.apply import apply, apply_any, apply_list
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.ops.array.concat import concat
 from tensorfleet.ops.control.collectives import RANK
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import InitializerLike, VariableMaker
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.cluster.server import Server
 
 _GROUP = 1
 _SENT = {"bool", "float16", "bfloat16", "float32", "float64", "int32", "int64"}
@@ -37,14 +43,16 @@ class CollectiveCommunication(enum.Enum):
 class MultiWorkerExtended(mirrored.MirroredExtended):
     """A replica on each device of each worker, and a copy of each variable beside it."""
 
-    def __init__(self, container_strategy: Any, cluster: ClusterSpec, job: str | None, index: int) -> None:
+    def __init__(
+        self, container_strategy: Strategy | None, cluster: ClusterSpec, job: str | None, index: int
+    ) -> None:
         super().__init__(container_strategy, mirrored.local_devices())
         self._workers = 1
         self._rank = 0
         self._leader = ""
         self._task: DeviceSpec | None = None
         self._cluster = cluster
-        self._server: Any = None
+        self._server: Server | None = None
         self._join(cluster, job, index)
 
     def _join(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
@@ -65,13 +73,19 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._leader = mirrored.full_name("/device:CPU:0", tasks[0])
         self._devices = tuple(mirrored.on_task(self._task, name) for name in self._devices)
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
+    def _configure(
+        self,
+        session_config: ConfigProto | None,
+        cluster_spec: ClusterSpec | Mapping[str, Any] | None,
+        task_type: str | None,
+        task_id: int | None,
+    ) -> None:
         if cluster_spec:
             self._join(ClusterSpec(cluster_spec), task_type, task_id or 0)
         if session_config is not None:
             session_config.CopyFrom(self._update_config_proto(session_config))
 
-    def _update_config_proto(self, config_proto: Any) -> Any:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)
         made.isolate_session_state = self._workers == 1
         if self._workers > 1:
@@ -114,15 +128,15 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         number = graph.__dict__["_collective_instances"] = graph.__dict__.get("_collective_instances", 0) + 1
         return {"group_size": self._workers, "group_key": _GROUP, "instance_key": number}
 
-    def _together(self, kind: str, *values: Any, **attrs: Any) -> Tensor:
+    def _together(self, kind: str, *values: Tensor, **attrs: Any) -> Tensor:
         graph = get_default_graph()
         with placed(self._leader), graph._attr_scope({RANK: self._rank, "_class": None}):
-            return apply_any(kind, *values, **self._keys(), **attrs)
+            return apply(kind, *values, **self._keys(), **attrs)
 
-    def _differs(self, value: Any) -> bool:
+    def _differs(self, value: object) -> bool:
         return self._workers > 1 and isinstance(value, (Tensor, IndexedSlices, Variable))
 
-    def _add_up(self, values: list, reduce_op: ReduceOp) -> list:
+    def _add_up(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
         """The sums over all workers: those of one type travel together."""
         if self._workers == 1 or not values:
             return values
@@ -146,13 +160,13 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                     found[i].set_shape(tensors[i].shape)
         return [found[i] for i in range(len(tensors))]
 
-    def _mean_over_workers(self, values: list) -> list:
+    def _mean_over_workers(self, values: list[Any]) -> list[Any]:
         if self._workers == 1:
             return values
         totals = self._add_up(values, ReduceOp.SUM)
         return [t / to_tensor(self._workers, t.dtype.base_dtype) for t in totals]
 
-    def _start_server(self) -> Any:
+    def _start_server(self) -> tuple[str, ConfigProto]:
         """This worker's server, which its process starts once, and the configuration of sessions with it."""
         from tensorfleet.base.protos import ConfigProto
         from tensorfleet.cluster.server import Server
@@ -170,17 +184,17 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
             return slice(None)
         return slice(part * self._rank, part * (self._rank + 1))
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         get_default_graph().__dict__["_of_workers"] = self
         local = GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
         if self._workers > 1 and not local:
             kwargs["initial_value"] = self._from_first(kwargs.get("initial_value"), kwargs.get("dtype"))
         return super()._create_variable(next_creator, **kwargs)
 
-    def _from_first(self, given: Any, dtype: Any) -> Callable[[], Any]:
+    def _from_first(self, given: InitializerLike, dtype: DTypeLike | None) -> Callable[[], Any]:
         """The initial value that the first worker has, so that all start alike."""
 
-        def value() -> Any:
+        def value() -> Tensor:
             mine = to_tensor(given() if callable(given) else given, dtype)
             if not mine.shape.is_fully_defined() or mine.dtype.base_dtype.name not in _SENT:
                 return mine
@@ -198,7 +212,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     is `MirroredStrategy`.
     """
 
-    def __init__(self, communication: Any = CollectiveCommunication.AUTO) -> None:
+    def __init__(self, communication: CollectiveCommunication | str = CollectiveCommunication.AUTO) -> None:
         CollectiveCommunication(communication)
         told = tf_config.read()
         super().__init__(MultiWorkerExtended(None, told.cluster, told.task_type, told.task_index or 0))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
 from tensorfleet.api.distribute.context import Mode, ReduceOp
@@ -13,9 +13,12 @@ from tensorfleet.api.variables.getter import store_of
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base.nest import flatten, pack_sequence_as
 from tensorfleet.graph.apply import apply_list, constant
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_stack
 from tensorfleet.graph.stacks import Stacks
+
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.strategy import Strategy
 
 
 class ReplicaContext:
@@ -23,7 +26,7 @@ class ReplicaContext:
 
     _index = 0
 
-    def __init__(self, strategy: Any, replica_id_in_sync_group: Any) -> None:
+    def __init__(self, strategy: Strategy, replica_id_in_sync_group: int | Tensor) -> None:
         self._strategy = strategy
         self._replica_id_in_sync_group = replica_id_in_sync_group
 
@@ -43,14 +46,14 @@ class ReplicaContext:
         return self._strategy.num_replicas_in_sync
 
     @property
-    def replica_id_in_sync_group(self) -> Any:
+    def replica_id_in_sync_group(self) -> int | Tensor:
         """This replica's number among all, as a tensor."""
         context.require_replica(self)
         number = self._replica_id_in_sync_group
         return constant(number, name="replica_id_in_sync_group") if isinstance(number, int) else number
 
     @property
-    def strategy(self) -> Any:
+    def strategy(self) -> Strategy:
         """The strategy whose replica it is."""
         return self._strategy
 
@@ -60,28 +63,32 @@ class ReplicaContext:
         context.require_replica(self)
         return (self._strategy.extended.worker_devices[self._index],)
 
-    def merge_call(self, merge_fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+    def merge_call(
+        self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
         """Calls `merge_fn(strategy, ...)` once for all replicas, with what each of them passed, and gives each its part."""
         context.require_replica(self)
         return self._merge_call(merge_fn, args, kwargs or {})
 
-    def _merge_call(self, merge_fn: Callable, args: Any, kwargs: Any) -> Any:
+    def _merge_call(
+        self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
         with context.entered(Mode(self._strategy)):
             return merge_fn(self._strategy, *args, **kwargs)
 
-    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
+    def all_reduce(self, reduce_op: ReduceOp | str, value: object) -> Any:
         """The sum or mean of `value`, which may be a nest of tensors, over all replicas."""
         wanted = ReduceOp.of(reduce_op)
         flat = flatten(value)
 
-        def merge(strategy: Any, *flat: Any) -> list:
+        def merge(strategy: Strategy, *flat: object) -> list[Any]:
             return strategy.extended.batch_reduce_to(wanted, [(v, v) for v in flat])
 
         reduced = list(self.merge_call(merge, args=flat))
         self._connect(wanted, flat, reduced)
         return pack_sequence_as(value, reduced)
 
-    def _connect(self, wanted: ReduceOp, given: list, reduced: list) -> None:
+    def _connect(self, wanted: ReduceOp, given: list[Any], reduced: list[Any]) -> None:
         """Gives results their gradient: all replicas have part in each, so it is that of all replicas, reduced alike."""
         pairs = enumerate(zip(given, reduced, strict=True))
         places = [i for i, pair in pairs if all(isinstance(t, Tensor) for t in pair)]
@@ -89,10 +96,11 @@ class ReplicaContext:
             return
         outputs = apply_list("IdentityN", [*[reduced[i] for i in places], *[given[i] for i in places]])
 
-        def gradient(op: Any, *grads: Any) -> list:
+        def gradient(op: Operation, *grads: Tensor | None) -> list[Tensor | None]:
             known = [i for i, g in enumerate(grads[: len(places)]) if g is not None]
             found = dict(zip(known, self.all_reduce(wanted, [grads[i] for i in known]), strict=True))
-            return [None] * len(places) + [found.get(i) for i in range(len(places))]
+            nothing: list[Tensor | None] = [None] * len(places)
+            return nothing + [found.get(i) for i in range(len(places))]
 
         outputs[0]._op._gradient_function = gradient
         for i, output in zip(places, outputs[: len(places)], strict=True):
@@ -106,12 +114,14 @@ class _Left(BaseException):
 class ThreadedReplica(ReplicaContext):
     """One of several replicas: a thread that runs while its caller waits, and waits where it calls `merge_call`."""
 
-    def __init__(self, strategy: Any, index: int, number: int, where: str, body: Callable[[], Any]) -> None:
+    def __init__(
+        self, strategy: Strategy, index: int, number: int, where: str, body: Callable[[], Any]
+    ) -> None:
         super().__init__(strategy, number)
         self._index = index
         self._where = where
         self._body = body
-        self.asked: tuple[Callable, Any, Any] | None = None
+        self.asked: tuple[Callable[..., Any], Any, Any] | None = None
         self.given: Any = None
         self.result: Any = None
         self.error: BaseException | None = None
@@ -193,7 +203,9 @@ class ThreadedReplica(ReplicaContext):
                 self.result = self._body()
                 self.counts = store.scopes
 
-    def _merge_call(self, merge_fn: Callable, args: Any, kwargs: Any) -> Any:
+    def _merge_call(
+        self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
         self.asked = (merge_fn, args, kwargs)
         self.scope = get_variable_scope()
         self._pause()
@@ -201,7 +213,7 @@ class ThreadedReplica(ReplicaContext):
         return given
 
 
-def run_replicas(strategy: Any, replicas: list[ThreadedReplica]) -> Any:
+def run_replicas(strategy: Strategy, replicas: list[ThreadedReplica]) -> Any:
     """Builds the replicas in turns; gives their results, grouped."""
     try:
         while not all(r.done for r in replicas):
@@ -222,7 +234,7 @@ def run_replicas(strategy: Any, replicas: list[ThreadedReplica]) -> Any:
             replica.leave()
 
 
-def _merge(strategy: Any, replicas: list[ThreadedReplica]) -> None:
+def _merge(strategy: Strategy, replicas: list[ThreadedReplica]) -> None:
     """What all replicas wait for, made above them, in the scopes of the first."""
     asked = [r.asked or (None, (), {}) for r in replicas]
     args = regroup([tuple(a[1]) for a in asked])

@@ -7,7 +7,9 @@ from typing import Any
 
 from tensorfleet.api.distribute import context
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
+from tensorfleet.graph.operation import Tensor
 
 
 class DistributedValues:
@@ -17,7 +19,7 @@ class DistributedValues:
         self._values = tuple(values)
 
     @property
-    def values(self) -> tuple:
+    def values(self) -> tuple[Any, ...]:
         """All of them, in the order of the replicas."""
         return self._values
 
@@ -67,19 +69,21 @@ class Mirrored(DistributedValues):
         return found if convert is None else convert()
 
 
-def _mirrored_to_tensor(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _mirrored_to_tensor(
+    value: Mirrored, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     return to_tensor(value._here, dtype)
 
 
 register_tensor_conversion_function(Mirrored, _mirrored_to_tensor)
 
 
-def is_distributed(value: Any) -> bool:
+def is_distributed(value: object) -> bool:
     """Whether a value has one part per replica: one of the above, or a variable with copies."""
     return isinstance(value, DistributedValues) or hasattr(value, "_copies")
 
 
-def parts_of(value: Any) -> tuple:
+def parts_of(value: object) -> tuple[Any, ...]:
     """The parts of a value: one per replica, or the value itself."""
     if isinstance(value, DistributedValues):
         return value.values
@@ -97,12 +101,12 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
-def select(index: int, structure: Any) -> Any:
+def select(index: int, structure: object) -> Any:
     """What replica number `index` sees of a structure."""
     return _mapped(lambda v: v.values[index] if isinstance(v, DistributedValues) else v, structure)
 
 
-def select_copy(index: int, structure: Any) -> Any:
+def select_copy(index: int, structure: object) -> Any:
     """What the update of a variable's copy number `index` sees of a structure."""
 
     def chosen(v: Any) -> Any:
@@ -114,7 +118,7 @@ def select_copy(index: int, structure: Any) -> Any:
     return _mapped(chosen, structure)
 
 
-def regroup(values: Sequence[Any], wrap: type = PerReplica) -> Any:
+def regroup(values: Sequence[Any], wrap: type[DistributedValues] = PerReplica) -> Any:
     """The results of all replicas as one structure, whose leaves are distributed unless they are the same object."""
     first = values[0]
     if len(values) == 1:

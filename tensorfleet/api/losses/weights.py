@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -17,7 +16,7 @@ from tensorfleet.ops.math.reduce_functions import reduce_all
 _CANNOT = "weights can not be broadcast to values."
 
 
-def check_broadcastable(weights: Any, values: Tensor) -> list[Operation]:
+def check_broadcastable(weights: TensorLike, values: Tensor) -> list[Operation]:
     """Weights are a scalar, or have the values' rank and in each dimension their size or 1.
 
     ValueError when they cannot fit; otherwise the checks, if any, that are left for run time.
@@ -57,12 +56,14 @@ def _check_at_run_time(weights: Tensor, values: Tensor) -> Operation:
     return Assert(valid, [_CANNOT, "weights.shape=", ours, "values.shape=", theirs])
 
 
-def broadcast_weights(weights: Any, values: Any) -> Tensor:
+def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     """The weights repeated so that they have the shape of the values."""
     with name_scope(None, "broadcast_weights", (weights, values)) as scope:
         values = to_tensor(values, name="values")
-        w = to_tensor(weights, None if hasattr(weights, "dtype") else values.dtype.base_dtype, name="weights")
-        w = cast(w, values.dtype.base_dtype)
+        kind = values.dtype.base_dtype
+        w: Tensor = cast(
+            to_tensor(weights, None if hasattr(weights, "dtype") else kind, name="weights"), kind
+        )
         if w.shape.is_fully_defined() and values.shape.is_fully_defined() and w.shape == values.shape:
             return w
         with control_dependencies(check_broadcastable(w, values)):

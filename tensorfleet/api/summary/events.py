@@ -9,7 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import _errors_about as errors_about
@@ -18,12 +18,17 @@ from tensorfleet.base.formats.records import framed, tf_record_iterator
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.exit_threads import started
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.train.types import PathLike
+
 _VERSION = "brain.Event:2"
 _LOOK_EVERY = 1.0  # seconds between looks at whether the thread still lives
 
 
 @export("train.summary_iterator")
-def summary_iterator(path: Any) -> Iterator[Any]:
+def summary_iterator(path: PathLike) -> Iterator[Any]:
     """The `Event` messages of an event file, in order."""
     return _events(tf_record_iterator(path))
 
@@ -226,7 +231,11 @@ class EventFileWriter:
     """
 
     def __init__(
-        self, logdir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
+        self,
+        logdir: PathLike,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str | None = None,
     ) -> None:
         self._logdir = str(logdir)
         folder = os.path.abspath(local_path(self._logdir))
@@ -250,7 +259,7 @@ class EventFileWriter:
         """Why the last events that were flushed are not in the file: the disk was full. None where they are."""
         return self._queue.full
 
-    def add_event(self, event: Any) -> None:
+    def add_event(self, event: Message) -> None:
         """Adds an `Event`. It may be changed afterwards."""
         if not hasattr(event, "SerializeToString"):
             raise TypeError(f"{type(event)} is not a valid proto. Pass a tf.Event.")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.checkpoint import Checkpoint
 from tensorfleet.api.train.checkpoint_state import get_checkpoint_state, remove_checkpoint, write_state
 from tensorfleet.base import logging
 from tensorfleet.base.formats.atomic_files import wait_for_disk
 from tensorfleet.base.naming import export
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_for
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.variable import Variable
+    from tensorfleet.base.protos import CheckpointState
 
 
 @export("train.CheckpointManager")
@@ -45,7 +50,7 @@ class CheckpointManager:
         if state is not None:
             self._take_over(state)
 
-    def _take_over(self, state: Any) -> None:
+    def _take_over(self, state: CheckpointState) -> None:
         """Goes on with the checkpoints of another manager; those that none has written are left alone."""
         now = time.time()
         self._latest = state.model_checkpoint_path
@@ -71,7 +76,7 @@ class CheckpointManager:
         """The paths that are kept track of, the oldest first; those kept for the hours are not among them."""
         return list(self._kept)
 
-    def save(self, checkpoint_number: Any = None) -> str:
+    def save(self, checkpoint_number: int | Tensor | Variable | None = None) -> str:
         """Writes a checkpoint, numbered by its counter or as given, and deletes what is too old; its path."""
         session = session_for(None, get_default_graph(), "execute operation", "save")
         if checkpoint_number is None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+
+#: An exception, or what `sys.exc_info()` gives.
+StopReason: TypeAlias = "BaseException | tuple[Any, Any, Any]"
 
 # How often to look whether threads ended on their own, in seconds.
 _PATIENCE = 0.05
@@ -25,7 +28,7 @@ class Coordinator:
     those of `clean_stop_exception_types` (by default `tf.errors.OutOfRangeError`), which only mean the end.
     """
 
-    def __init__(self, clean_stop_exception_types: Any = None) -> None:
+    def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
         if clean_stop_exception_types is None:
             clean_stop_exception_types = (errors.OutOfRangeError,)
         self._clean_stop_exception_types = tuple(clean_stop_exception_types)
@@ -35,7 +38,7 @@ class Coordinator:
         self._joined = False
         self._registered_threads: set[threading.Thread] = set()
 
-    def _reported(self, ex: Any) -> BaseException | None:
+    def _reported(self, ex: StopReason | None) -> BaseException | None:
         """The exception behind what was given to `request_stop`; None when it means a clean stop."""
         if isinstance(ex, tuple):
             kind, value, trace = ex
@@ -48,7 +51,7 @@ class Coordinator:
             error = ValueError(f"request_stop takes an exception or sys.exc_info(), not {ex!r}.")
         return None if isinstance(error, self._clean_stop_exception_types) else error
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: StopReason | None = None) -> None:
         """Asks all threads to stop. `ex`, an exception or `sys.exc_info()`, will be raised by `join`."""
         error = self._reported(ex)
         with self._lock:
@@ -92,7 +95,7 @@ class Coordinator:
 
     def join(
         self,
-        threads: Any = None,
+        threads: Iterable[threading.Thread] | None = None,
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
@@ -147,9 +150,9 @@ class LooperThread(threading.Thread):
         self,
         coord: Coordinator,
         timer_interval_secs: float | None,
-        target: Callable | None = None,
-        args: Any = None,
-        kwargs: Any = None,
+        target: Callable[..., Any] | None = None,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
@@ -168,9 +171,9 @@ class LooperThread(threading.Thread):
     def loop(
         coord: Coordinator,
         timer_interval_secs: float | None,
-        target: Callable,
-        args: Any = None,
-        kwargs: Any = None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
         """Starts a LooperThread that calls `target`, and returns it."""
         looper = LooperThread(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute.context import ReduceOp, get_replica_context, get_strategy, has_strategy
 from tensorfleet.api.train.optimizer import Optimizer
@@ -12,6 +12,7 @@ from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.nest import flatten
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -28,6 +29,10 @@ from tensorfleet.ops.math.compare import where as tf_where
 from tensorfleet.ops.math.reduce_functions import reduce_all
 from tensorfleet.ops.math.unary import is_finite
 from tensorfleet.session.config import set_experimental_options
+
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.api.train.types import GlobalStep, Gradient, GradsAndVars, VariableList
 
 _PLACE = "python.training.experimental"
 
@@ -46,10 +51,10 @@ class LossScale(abc.ABC):
         """The scale, a float32 scalar."""
 
     @abc.abstractmethod
-    def update(self, grads: Any) -> tuple[Any, Any]:
+    def update(self, grads: Sequence[Any]) -> tuple[Any, Any]:
         """An operation or tensor that changes the scale by what the gradients are, and whether these should be applied."""
 
-    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+    def _add_weight(self, name: str, initial_value: TensorLike, dtype: DTypeLike | None = None) -> Variable:
         """A variable that the scale keeps."""
         with control_dependencies(None):
             made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
@@ -64,7 +69,7 @@ class LossScale(abc.ABC):
         """What `from_config` needs to make another of these."""
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> LossScale:
         """A scale like the one that gave this."""
         return cls(**config)
 
@@ -85,7 +90,7 @@ class FixedLossScale(LossScale):
         """The number."""
         return constant(self._loss_scale_value, dtypes.float32)
 
-    def update(self, grads: Any) -> tuple[Operation, bool]:
+    def update(self, grads: Sequence[Any]) -> tuple[Operation, bool]:
         """Nothing to do; gradients are always applied."""
         return no_op(), True
 
@@ -97,24 +102,27 @@ class FixedLossScale(LossScale):
         return {"loss_scale_value": self._loss_scale_value}
 
 
-def _all_finite(grads: Any) -> Tensor:
+def _all_finite(grads: Sequence[Any]) -> Tensor:
     flat = [g.values if isinstance(g, IndexedSlices) else g for g in flatten(grads)]
     checks = [reduce_all(is_finite(g)) for g in flat if g is not None]
-    return reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
+    finite: Tensor = reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
+    return finite
 
 
-def _finite_everywhere(grads: Any) -> Tensor:
+def _finite_everywhere(grads: Sequence[Any]) -> Tensor:
     """Whether the gradients of all replicas are finite."""
     if not has_strategy():
         return _all_finite(grads)
     strategy = get_strategy()
 
-    def finite(*mine: Any) -> Tensor:
-        return cast(_all_finite(mine), dtypes.float32)
+    def finite(*mine: Tensor) -> Tensor:
+        number: Tensor = cast(_all_finite(mine), dtypes.float32)
+        return number
 
     each = strategy.extended.call_for_each_replica(finite, args=tuple(flatten(grads)))
     total = strategy.reduce(ReduceOp.SUM, each, axis=None)
-    return equal(total, float(strategy.num_replicas_in_sync))
+    everywhere: Tensor = equal(total, float(strategy.num_replicas_in_sync))
+    return everywhere
 
 
 @export("train.experimental.DynamicLossScale", f"{_PLACE}.loss_scale.DynamicLossScale")
@@ -152,7 +160,7 @@ class DynamicLossScale(LossScale):
         """The scale as it is now."""
         return convert_to_tensor(self._current_loss_scale)
 
-    def update(self, grads: Any) -> tuple[Tensor, Tensor]:
+    def update(self, grads: Sequence[Any]) -> tuple[Tensor, Tensor]:
         """Grows, shrinks or counts; only finite gradients should be applied."""
         finite = _finite_everywhere(grads)
         where, scale = tf_where, self._current_loss_scale.read_value()
@@ -182,7 +190,7 @@ class DynamicLossScale(LossScale):
 
 
 @export(f"{_PLACE}.loss_scale.get")
-def get(identifier: Any) -> LossScale | None:
+def get(identifier: LossScale | float | str | None) -> LossScale | None:
     """A scale from a number, the word `dynamic`, a scale, or None."""
     if identifier is None or isinstance(identifier, LossScale):
         return identifier
@@ -193,7 +201,7 @@ def get(identifier: Any) -> LossScale | None:
     raise ValueError(f"Could not interpret loss scale identifier: {identifier}")
 
 
-def times(gradient: Any, factor: Tensor) -> Any:
+def times(gradient: Gradient, factor: Tensor) -> Any:
     if gradient is None:
         return None
     if isinstance(gradient, IndexedSlices):
@@ -208,7 +216,7 @@ def times(gradient: Any, factor: Tensor) -> Any:
 class MixedPrecisionLossScaleOptimizer(Optimizer):
     """Has another optimizer minimize a scaled loss; a step with gradients that are not finite changes nothing."""
 
-    def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
+    def __init__(self, opt: Optimizer, loss_scale: LossScale | float | str | None) -> None:
         if not isinstance(opt, Optimizer):
             raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
         super().__init__(opt._use_locking, opt.get_name())
@@ -220,12 +228,12 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: VariableList | None = None,
         gate_gradients: int = Optimizer.GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: Tensor | None = None,
     ) -> list[tuple[Any, Any]]:
         """The gradients of the loss: computed from the scaled one, and scaled back."""
         value = loss() if callable(loss) else loss
@@ -241,7 +249,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return [(times(gradient, back), variable) for gradient, variable in pairs]
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self, grads_and_vars: GradsAndVars, global_step: GlobalStep | None = None, name: str | None = None
     ) -> Operation:
         """Applies the gradients if all are finite, and updates the scale."""
         pairs = tuple(grads_and_vars)
@@ -250,9 +258,12 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         if not has_strategy():
             return self._apply_if_finite(None, pairs, global_step, name)
         replica = get_replica_context()
-        return replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
+        applied: Operation = replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
+        return applied
 
-    def _apply_if_finite(self, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+    def _apply_if_finite(
+        self, strategy: Strategy | None, pairs: GradsAndVars, global_step: GlobalStep | None, name: str | None
+    ) -> Operation:
         """With a strategy, called for all replicas together: of these one cannot skip what another does."""
         update, should_apply = self._loss_scale.update([g for g, _ in pairs])
 
@@ -268,7 +279,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
                 return applied()
         return group(cond(should_apply, applied, no_op), update)
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: Variable, name: str) -> Any:
         """A slot of the other optimizer."""
         return self._optimizer.get_slot(var, name)
 
@@ -276,7 +287,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         yield "base_optimizer", self._optimizer
         yield "loss_scale", self._loss_scale
 
-    def variables(self) -> list:
+    def variables(self) -> list[Variable]:
         """What both keep."""
         return [*self._optimizer.variables(), *self._loss_scale._weights.values()]
 
@@ -286,7 +297,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite",
     f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite_v1",
 )
-def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
+def enable_mixed_precision_graph_rewrite(
+    opt: Optimizer, loss_scale: LossScale | float | str | None = "dynamic"
+) -> MixedPrecisionLossScaleOptimizer:
     """The optimizer with a scaled loss. Operations keep their types: XLA chooses how it computes them."""
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
         raise ValueError(

@@ -7,12 +7,15 @@ dictionaries of them. An object's name is the path of attributes that leads to i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.saveables import is_trackable
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base import packages
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import TrackableObjectGraph
 
 _VALUE = "VARIABLE_VALUE"
 
@@ -29,7 +32,7 @@ class Slot(NamedTuple):
 class Objects:
     """All objects from a root on, numbered breadth first as TensorFlow does, slots last."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: object) -> None:
         self.nodes: list[Any] = [root]
         self.paths: list[str] = [""]
         self.children: list[list[tuple[str, int]]] = []
@@ -83,7 +86,7 @@ class Objects:
             for name, factory in node._gather_saveables_for_checkpoint().items():
                 yield name, factory(self.key(number, name)) if callable(factory) else factory
 
-    def message(self) -> Any:
+    def message(self) -> TrackableObjectGraph:
         """The graph as checkpoints store it."""
         from tensorfleet.base.protos import TrackableObjectGraph
 
@@ -104,7 +107,7 @@ class Objects:
         return graph
 
 
-def children_of(node: Any) -> Iterator[tuple[str, Any]]:
+def children_of(node: object) -> Iterator[tuple[str, Any]]:
     """The objects that an object holds, by name."""
     if isinstance(node, Variable):
         return
@@ -118,7 +121,7 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
         yield from attributes(node)
 
 
-def attributes(node: Any) -> Iterator[tuple[str, Any]]:
+def attributes(node: object) -> Iterator[tuple[str, Any]]:
     """What an object holds: variables by the names they were made with, and attributes, in the order they were set.
 
     Attributes that begin with an underscore count where the user's class has set them: ours keep there what is held
@@ -134,7 +137,7 @@ def attributes(node: Any) -> Iterator[tuple[str, Any]]:
     yield from held.items()
 
 
-def is_held(value: Any) -> bool:
+def is_held(value: object) -> bool:
     """Whether something is, or has in it, what a checkpoint of objects saves."""
     if isinstance(value, (list, tuple)):
         return any(is_held(item) for item in value)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,14 @@ from tensorfleet.api.train import checkpoint_state
 from tensorfleet.api.train.checkpoint_reader import object_keys
 from tensorfleet.api.train.global_step import global_step as value_of_step
 from tensorfleet.api.train.saveables import by_name
-from tensorfleet.api.train.saver_builder import BulkSaverBuilder
+from tensorfleet.api.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import isdir, rmtree
 from tensorfleet.base.formats.atomic_files import wait_for_disk
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_text
 from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import (
     add_collection_def,
@@ -31,6 +32,10 @@ from tensorfleet.graph.meta_graph import (
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.session.session import BaseSession
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import GlobalStep, PathLike
+    from tensorfleet.base.protos import MetaGraphDef, SaverDef
+
 _V2 = 2  # SaverDef.V2, without loading the messages at import
 _FAILED = (
     "Restoring from checkpoint failed. This is most likely due to a {reason}. Please ensure that you have not "
@@ -39,7 +44,7 @@ _FAILED = (
 
 
 @export("python.ops.variables._all_saveable_objects")
-def all_saveable_objects(scope: str | None = None) -> list:
+def all_saveable_objects(scope: str | None = None) -> list[Any]:
     """What a Saver saves when it is not told: the global variables, and other objects with state."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope) + get_collection(
         GraphKeys.SAVEABLE_OBJECTS, scope
@@ -65,8 +70,8 @@ class Saver:
         keep_checkpoint_every_n_hours: float = 10000.0,
         name: str | None = None,
         restore_sequentially: bool = False,
-        saver_def: Any = None,
-        builder: Any = None,
+        saver_def: SaverDef | None = None,
+        builder: BaseSaverBuilder | None = None,
         defer_build: bool = False,
         allow_empty: bool = False,
         write_version: int = _V2,
@@ -127,7 +132,7 @@ class Saver:
         )
         self._start()
 
-    def _take(self, saver_def: Any) -> None:
+    def _take(self, saver_def: SaverDef) -> None:
         """Uses operations that are in the graph already, under the scope `name`."""
         from tensorfleet.base.protos import SaverDef
 
@@ -151,9 +156,9 @@ class Saver:
 
     def save(
         self,
-        sess: Any,
-        save_path: Any,
-        global_step: Any = None,
+        sess: BaseSession,
+        save_path: PathLike,
+        global_step: int | GlobalStep | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -191,7 +196,9 @@ class Saver:
                 self._delete(self._checkpoints_to_be_deleted.pop(0), meta_graph_suffix)
         return saved
 
-    def _path(self, sess: Any, save_path: str, step: Any, latest_filename: str) -> str:
+    def _path(
+        self, sess: BaseSession, save_path: str, step: int | GlobalStep | None, latest_filename: str
+    ) -> str:
         if step is None:
             if os.path.basename(save_path) == latest_filename and not self._sharded:
                 raise ValueError(
@@ -202,7 +209,7 @@ class Saver:
             step = value_of_step(sess, step)
         return f"{save_path}-{step:08d}" if self._pad_step_number else f"{save_path}-{step:d}"
 
-    def _write(self, sess: Any, save_path: str, path: str) -> str:
+    def _write(self, sess: BaseSession, save_path: str, path: str) -> str:
         try:
             return as_text(
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
@@ -217,7 +224,7 @@ class Saver:
                 self._remove_parts(sess.graph, path)
             raise
 
-    def _remove_parts(self, graph: Any, path: str) -> None:
+    def _remove_parts(self, graph: Graph, path: str) -> None:
         """Removes what the tasks have written of a sharded checkpoint that is not to be."""
         for op in graph.get_tensor_by_name(self.saver_def.filename_tensor_name).consumers():
             if op.type == "StringJoin" and op.inputs[1].op.type == "Select":
@@ -249,7 +256,7 @@ class Saver:
         except (errors.OpError, OSError) as e:
             logging.warning("Ignoring: %s", e)
 
-    def restore(self, sess: Any, save_path: Any) -> None:
+    def restore(self, sess: BaseSession, save_path: PathLike) -> None:
         """Gives the variables the values they have in a checkpoint; they need no initialization."""
         if self._is_empty:
             return
@@ -274,7 +281,7 @@ class Saver:
                 None, e.op, _FAILED.format(reason=reason, error=e.message)
             ) from e
 
-    def _restore_objects(self, sess: Any, path: str, keys: dict[str, str]) -> None:
+    def _restore_objects(self, sess: BaseSession, path: str, keys: dict[str, str]) -> None:
         """Restores by name what a `tf.train.Checkpoint` wrote."""
         logging.warning(
             "Restoring an object-based checkpoint using a name-based saver. This may be somewhat fragile, and will "
@@ -328,11 +335,13 @@ class Saver:
         """This as a `SaverDef`."""
         return self.saver_def
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
         """This as a `SaverDef`, or None when its operations are outside `export_scope`."""
-        if export_scope is None:
-            return self.saver_def
         from tensorfleet.base.protos import SaverDef
+
+        proto: SaverDef = self.saver_def
+        if export_scope is None:
+            return proto
 
         fields = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
         if not all(getattr(self.saver_def, f).startswith(export_scope) for f in fields):
@@ -343,27 +352,29 @@ class Saver:
         return proto
 
     @staticmethod
-    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+    def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
         """The Saver of operations in the graph that a `SaverDef` names."""
         return Saver(saver_def=saver_def, name=import_scope)
 
-    def _add_collection_def(self, meta_graph_def: Any, key: Any, export_scope: str | None = None) -> None:
+    def _add_collection_def(
+        self, meta_graph_def: MetaGraphDef, key: str, export_scope: str | None = None
+    ) -> None:
         """Writes a collection into a `MetaGraphDef`, when its items have a written form."""
         add_collection_def(meta_graph_def, key, export_scope=export_scope)
 
     def export_meta_graph(
         self,
         filename: str | None = None,
-        collection_list: Any = None,
+        collection_list: Sequence[str] | None = None,
         as_text: bool = False,
         export_scope: str | None = None,
         clear_devices: bool = False,
         clear_extraneous_savers: bool = False,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> Any:
+    ) -> MetaGraphDef:
         """The default graph with this Saver as a `MetaGraphDef`, also written to `filename` when given."""
-        return export_meta_graph(
+        meta: MetaGraphDef = export_meta_graph(
             filename,
             graph_def=get_default_graph().as_graph_def(add_shapes=True),
             saver_def=self.saver_def,
@@ -375,6 +386,7 @@ class Saver:
             strip_default_attrs=strip_default_attrs,
             save_debug_info=save_debug_info,
         )
+        return meta
 
 
 register_proto_function(GraphKeys.SAVERS, "SaverDef", Saver.to_proto, Saver.from_proto)
@@ -382,7 +394,10 @@ register_proto_function(GraphKeys.SAVERS, "SaverDef", Saver.to_proto, Saver.from
 
 @export("train.import_meta_graph", "python.training.saver.import_meta_graph")
 def import_meta_graph(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+    meta_graph_or_file: MetaGraphDef | PathLike,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
 ) -> Saver | None:
     """Adds a MetaGraph's nodes and collections to the default graph; returns a Saver of its variables.
 
@@ -393,7 +408,10 @@ def import_meta_graph(
 
 @export("python.training.saver._import_meta_graph_with_return_elements")
 def import_with_elements(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+    meta_graph_or_file: MetaGraphDef | PathLike,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
 ) -> tuple[Saver | None, Any]:
     """As `import_meta_graph`; gives the Saver, and what `return_elements` names."""
     graph = kwargs.get("graph") or get_default_graph()

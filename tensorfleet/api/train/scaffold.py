@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.summary.summary import merge_all
 from tensorfleet.api.train.saver import Saver
@@ -28,6 +28,10 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.state.lookup import tables_initializer
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.session.session import BaseSession
+
 
 @export("train.Scaffold", "python.training.monitored_session.Scaffold")
 class Scaffold:
@@ -40,14 +44,14 @@ class Scaffold:
 
     def __init__(
         self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Callable | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Any = None,
+        init_op: Fetches = None,
+        init_feed_dict: FeedDict | None = None,
+        init_fn: Callable[[Scaffold, BaseSession], Any] | None = None,
+        ready_op: Fetches = None,
+        ready_for_local_init_op: Fetches = None,
+        local_init_op: Fetches = None,
+        summary_op: Tensor | None = None,
+        saver: Saver | None = None,
         copy_from_scaffold: Scaffold | None = None,
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
@@ -57,13 +61,13 @@ class Scaffold:
             return getattr(copy_from_scaffold, name) if value is None and copy_from_scaffold else value
 
         self._init_op = given(init_op, "init_op")
-        self._init_feed_dict = given(init_feed_dict, "init_feed_dict")
+        self._init_feed_dict: FeedDict | None = given(init_feed_dict, "init_feed_dict")
         self._user_init_fn = given(init_fn, "_user_init_fn")
         self._ready_op = given(ready_op, "ready_op")
         self._ready_for_local_init_op = given(ready_for_local_init_op, "ready_for_local_init_op")
         self._local_init_op = given(local_init_op, "local_init_op")
-        self._summary_op = given(summary_op, "summary_op")
-        self._saver = given(saver, "saver")
+        self._summary_op: Tensor | None = given(summary_op, "summary_op")
+        self._saver: Any = given(saver, "saver")
         user = self._user_init_fn
         self._init_fn = (lambda sess: user(self, sess)) if user else None
 
@@ -90,32 +94,32 @@ class Scaffold:
         return Scaffold.get_or_default(name, key, make) if value is None else value
 
     @property
-    def init_fn(self) -> Callable | None:
+    def init_fn(self) -> Callable[[BaseSession], Any] | None:
         """A function of the session, called after `init_op`."""
         return self._init_fn
 
     @property
-    def init_op(self) -> Any:
+    def init_op(self) -> Fetches:
         """Initializes the global variables."""
         return self._init_op
 
     @property
-    def ready_op(self) -> Any:
+    def ready_op(self) -> Fetches:
         """Gives the names of variables without a value."""
         return self._ready_op
 
     @property
-    def ready_for_local_init_op(self) -> Any:
+    def ready_for_local_init_op(self) -> Fetches:
         """Gives the names of global variables without a value."""
         return self._ready_for_local_init_op
 
     @property
-    def local_init_op(self) -> Any:
+    def local_init_op(self) -> Fetches:
         """Initializes what belongs to one task: local variables and tables."""
         return self._local_init_op
 
     @property
-    def summary_op(self) -> Any:
+    def summary_op(self) -> Tensor | None:
         """All summaries as one tensor."""
         return self._summary_op
 
@@ -125,7 +129,7 @@ class Scaffold:
         return self._saver
 
     @property
-    def init_feed_dict(self) -> Any:
+    def init_feed_dict(self) -> FeedDict | None:
         """What to feed to `init_op`."""
         return self._init_feed_dict
 
@@ -176,7 +180,7 @@ def _with_resources(names: Tensor) -> Tensor:
 
 def default_saver() -> Saver:
     """The one Saver of the graph; made when there is none."""
-    found = get_collection(GraphKeys.SAVERS)
+    found: list[Saver] = get_collection(GraphKeys.SAVERS)
     if len(found) > 1:
         raise RuntimeError(
             f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by passing it "

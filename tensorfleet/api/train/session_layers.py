@@ -9,14 +9,24 @@ _RecoverableSession  makes all of the above anew when a task was lost
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.coordinator import Coordinator
-from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
+from tensorfleet.api.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
 from tensorfleet.api.train.waiting import Patience
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.run_status import count_run
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.base.protos import RunMetadata, RunOptions
+    from tensorfleet.session.session import BaseSession
 
 # A task went away; what runs in its place continues from the last checkpoint.
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
@@ -35,12 +45,12 @@ publish(PREEMPTION_ERRORS, "python.training.monitored_session._PREEMPTION_ERRORS
 class StepContext:
     """What a `step_fn` gets: the session, a run with hooks, and the way to end the training."""
 
-    def __init__(self, session: Any, run_with_hooks_fn: Callable) -> None:
+    def __init__(self, session: BaseSession, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session
         self._run_with_hooks_fn = run_with_hooks_fn
 
     @property
-    def session(self) -> Any:
+    def session(self) -> BaseSession:
         """The `tf.Session`; runs on it call no hooks."""
         return self._session
 
@@ -69,7 +79,8 @@ class _WrappedSession:
     @property
     def sess_str(self) -> str:
         """Its target."""
-        return self._sess.sess_str
+        target: str = self._sess.sess_str
+        return target
 
     def should_stop(self) -> bool:
         """Whether this session or one inside has come to its end."""
@@ -99,7 +110,12 @@ class _WrappedSession:
         """Runs in the session inside."""
         return self._sess.run(*args, **kwargs)
 
-    def run_step_fn(self, step_fn: Callable, raw_session: Any, run_with_hooks: Callable | None) -> Any:
+    def run_step_fn(
+        self,
+        step_fn: Callable[[StepContext], Any],
+        raw_session: BaseSession,
+        run_with_hooks: Callable[..., Any] | None,
+    ) -> Any:
         """Calls `step_fn` with a context."""
         return step_fn(StepContext(raw_session, run_with_hooks or self.run))
 
@@ -142,7 +158,13 @@ class _RecoverableSession(_WrappedSession):
         except Exception:  # it comes out where the session is closed
             return True
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """Runs, if need be several times, each time in a new session."""
         while True:
             try:
@@ -156,7 +178,12 @@ class _RecoverableSession(_WrappedSession):
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
 
-    def run_step_fn(self, step_fn: Callable, raw_session: Any, run_with_hooks: Callable | None) -> Any:
+    def run_step_fn(
+        self,
+        step_fn: Callable[[StepContext], Any],
+        raw_session: BaseSession,
+        run_with_hooks: Callable[..., Any] | None,
+    ) -> Any:
         """Calls `step_fn`, again with a new session when that was lost."""
         while True:
             try:
@@ -226,7 +253,7 @@ class _CoordinatedSession(_WrappedSession):
 class _HookedSession(_WrappedSession):
     """Calls hooks around every run and fetches what they ask for."""
 
-    def __init__(self, sess: Any, hooks: list) -> None:
+    def __init__(self, sess: Any, hooks: list[SessionRunHook]) -> None:
         super().__init__(sess)
         self._hooks = hooks
         self._should_stop = False
@@ -234,7 +261,13 @@ class _HookedSession(_WrappedSession):
     def _check_stop(self) -> bool:
         return self._should_stop
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """Runs with the fetches and feeds of all hooks."""
         if self._should_stop:
             raise RuntimeError("Run called even after should_stop requested.")
@@ -256,9 +289,11 @@ class _HookedSession(_WrappedSession):
         self._should_stop = self._should_stop or context.stop_requested
         return results["caller"]
 
-    def _ask(self, context: SessionRunContext, asked: dict, feed_dict: Any) -> tuple[Any, list]:
+    def _ask(
+        self, context: SessionRunContext, asked: dict[Any, Any], feed_dict: FeedDict | None
+    ) -> tuple[Any, list[RunOptions]]:
         """Calls `before_run` of all hooks; gives the feeds of the run and the options they want."""
-        hook_feeds: dict = {}
+        hook_feeds: dict[Any, Any] = {}
         wanted = []
         for hook in self._hooks:
             request = hook.before_run(context)
@@ -279,13 +314,13 @@ class _HookedSession(_WrappedSession):
         return hook_feeds, wanted
 
 
-def _refuse_common(feeds: dict, others: dict, message: str) -> None:
+def _refuse_common(feeds: FeedDict, others: FeedDict, message: str) -> None:
     common = [key for key in feeds if key in others]
     if common:
         raise RuntimeError(f"{message} Conflict(s): {common}")
 
 
-def _merged(options: Any, wanted: list) -> Any:
+def _merged(options: RunOptions | None, wanted: list[RunOptions]) -> RunOptions:
     """The options of a run and of its hooks in one: the most tracing, the longest time."""
     from tensorfleet.base.protos import RunOptions
 
@@ -301,7 +336,7 @@ def _merged(options: Any, wanted: list) -> Any:
     return merged
 
 
-def _none_given(options: Any, run_metadata: Any) -> tuple[Any, Any]:
+def _none_given(options: RunOptions | None, run_metadata: RunMetadata | None) -> tuple[Any, Any]:
     """What hooks see of options and metadata that nobody gave."""
     global _EMPTY
     if _EMPTY is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.session.session import Session
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.saver import Saver
+    from tensorfleet.api.train.types import AnySession, FeedDict, Fetches, PathLike
+    from tensorfleet.base.protos import ConfigProto, RunOptions
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5
 
@@ -30,12 +36,12 @@ class SessionManager:
 
     def __init__(
         self,
-        local_init_op: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
+        local_init_op: Fetches = None,
+        ready_op: Fetches = None,
+        ready_for_local_init_op: Fetches = None,
         graph: Graph | None = None,
         recovery_wait_secs: float = 30,
-        local_init_run_options: Any = None,
+        local_init_run_options: RunOptions | None = None,
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
@@ -55,15 +61,15 @@ class SessionManager:
     def prepare_session(
         self,
         master: str,
-        init_op: Any = None,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        init_op: Fetches = None,
+        saver: Saver | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Any = None,
+        config: ConfigProto | None = None,
+        init_feed_dict: FeedDict | None = None,
+        init_fn: Callable[[Session], Any] | None = None,
     ) -> Session:
         """A session restored from the latest checkpoint, or else initialized by `init_op` and `init_fn(sess)`.
 
@@ -103,12 +109,12 @@ class SessionManager:
     def recover_session(
         self,
         master: str,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        saver: Saver | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
         """A session, restored if that can be done, and whether that made the model ready."""
         sess, restored = self._restore_checkpoint(
@@ -137,7 +143,7 @@ class SessionManager:
         return sess, True
 
     def wait_for_session(
-        self, master: str, config: Any = None, max_wait_secs: float | None = float("Inf")
+        self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = float("Inf")
     ) -> Session:
         """A session whose model somebody else, usually the chief, has made ready.
 
@@ -183,24 +189,26 @@ class SessionManager:
     def _restore_checkpoint(
         self,
         master: str,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        saver: Saver | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
         """A new session, and whether its variables come from a checkpoint."""
         self._target = master
         if checkpoint_dir and checkpoint_filename_with_path:
             raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
         sess = Session(master, graph=self._graph, config=config)
-        if not saver or not (checkpoint_dir or checkpoint_filename_with_path):
+        if not saver:
             return sess, False
         if checkpoint_filename_with_path:
             if not self._live.replaces_file(sess, checkpoint_filename_with_path):
                 saver.restore(sess, checkpoint_filename_with_path)
             return sess, True
+        if not checkpoint_dir:
+            return sess, False
         wait = _Wait(max_wait_secs)
         state = get_checkpoint_state(checkpoint_dir)
         while state is None:
@@ -214,17 +222,17 @@ class SessionManager:
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return sess, True
 
-    def _model_ready(self, sess: Any) -> tuple[bool, str | None]:
+    def _model_ready(self, sess: Session) -> tuple[bool, str | None]:
         return ready(self._ready_op, sess, "Model not ready")
 
-    def _model_not_ready(self, sess: Any) -> str | None:
+    def _model_not_ready(self, sess: Session) -> str | None:
         """What is missing, if anything: supervisors that scripts derived before 0.12 ask for that."""
         return self._model_ready(sess)[1]
 
-    def _model_ready_for_local_init(self, sess: Any) -> tuple[bool, str | None]:
+    def _model_ready_for_local_init(self, sess: Session) -> tuple[bool, str | None]:
         return ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
 
-    def _try_run_local_init_op(self, sess: Any) -> tuple[bool, str | None]:
+    def _try_run_local_init_op(self, sess: Session) -> tuple[bool, str | None]:
         """Runs the local initialization when the model is ready for it."""
         if self._local_init_op is None:
             return True, None
@@ -237,7 +245,7 @@ class SessionManager:
         return True, None
 
 
-def ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:
+def ready(op: Fetches, sess: AnySession, msg: str) -> tuple[bool, str | None]:
     """Whether `op` finds nothing missing; if not, what is."""
     if op is None:
         return True, None
@@ -281,11 +289,11 @@ class _Wait:
         return True
 
 
-def _name(op: Any) -> str:
+def _name(op: Fetches) -> str:
     return op.name if isinstance(op, Operation) else str(op)
 
 
-def _close(sess: Any) -> None:
+def _close(sess: Session | None) -> None:
     """Ends a session that is of no use; why it cannot be closed is of no interest either."""
     try:
         if sess is not None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base.naming import export
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.coordinator import Coordinator
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.base.protos import RunMetadata, RunOptions
+    from tensorfleet.session.session import BaseSession
 
 
 @export("train.SessionRunHook", "estimator.SessionRunHook", "python.training.session_run_hook.SessionRunHook")
@@ -18,17 +24,17 @@ class SessionRunHook:
     def begin(self) -> None:
         """Called once, before the graph is finalized: operations may be added here."""
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Called with every new `tf.Session`, its variables initialized and its queue runners started."""
 
-    def before_run(self, run_context: SessionRunContext) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Called before each run; a `SessionRunArgs` that is returned adds fetches and feeds to it."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Called after each run that raised no error, with the values of what `before_run` asked for."""
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Called with the `tf.Session` when training ends without an error."""
 
 
@@ -36,9 +42,9 @@ class SessionRunHook:
 class SessionRunArgs(NamedTuple):
     """What to run: fetches in any nesting, feeds, and `tf.RunOptions`."""
 
-    fetches: Any
-    feed_dict: Any = None
-    options: Any = None
+    fetches: Fetches
+    feed_dict: FeedDict | None = None
+    options: RunOptions | None = None
 
 
 @export(
@@ -50,8 +56,8 @@ class SessionRunValues(NamedTuple):
     """What a run gave: the results of a hook's fetches in the same nesting, the options, the metadata."""
 
     results: Any
-    options: Any
-    run_metadata: Any
+    options: RunOptions
+    run_metadata: RunMetadata
 
 
 @export(
@@ -64,7 +70,7 @@ class SessionRunContext:
 
     __slots__ = ("_original_args", "_session", "_stop_requested")
 
-    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+    def __init__(self, original_args: SessionRunArgs, session: BaseSession) -> None:
         self._original_args = original_args
         self._session = session
         self._stop_requested = False
@@ -75,7 +81,7 @@ class SessionRunContext:
         return self._original_args
 
     @property
-    def session(self) -> Any:
+    def session(self) -> BaseSession:
         """The `tf.Session`; runs on it do not call hooks."""
         return self._session
 

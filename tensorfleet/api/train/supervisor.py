@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.summary.summary import merge_all
 from tensorfleet.api.summary.writer import FileWriter
-from tensorfleet.api.train.coordinator import Coordinator, LooperThread
+from tensorfleet.api.train.coordinator import Coordinator, LooperThread, StopReason
 from tensorfleet.api.train.global_step import global_step as value_of_step
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.session_manager import SessionManager
@@ -28,9 +30,18 @@ from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, get_collection, get_default_graph
 from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.state.lookup import tables_initializer
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.train.queue_runner import QueueRunner
+    from tensorfleet.api.train.types import FeedDict, Fetches, GlobalStep, PathLike
+    from tensorfleet.base.protos import ConfigProto, RunOptions
+    from tensorfleet.session.session import BaseSession, Session
 
 
 @export("train.Supervisor", "python.training.supervisor.Supervisor")
@@ -53,25 +64,25 @@ class Supervisor:
     def __init__(
         self,
         graph: Graph | None = None,
-        ready_op: Any = USE_DEFAULT,
-        ready_for_local_init_op: Any = USE_DEFAULT,
+        ready_op: Fetches = USE_DEFAULT,
+        ready_for_local_init_op: Fetches = USE_DEFAULT,
         is_chief: bool = True,
-        init_op: Any = USE_DEFAULT,
-        init_feed_dict: Any = None,
-        local_init_op: Any = USE_DEFAULT,
-        logdir: Any = None,
-        summary_op: Any = USE_DEFAULT,
-        saver: Any = USE_DEFAULT,
-        global_step: Any = USE_DEFAULT,
+        init_op: Fetches = USE_DEFAULT,
+        init_feed_dict: FeedDict | None = None,
+        local_init_op: Fetches = USE_DEFAULT,
+        logdir: PathLike | None = None,
+        summary_op: Tensor | int | None = USE_DEFAULT,
+        saver: Saver | int | None = USE_DEFAULT,
+        global_step: GlobalStep | int | None = USE_DEFAULT,
         save_summaries_secs: float = 120,
         save_model_secs: float = 600,
         recovery_wait_secs: float = 30,
         stop_grace_secs: float = 120,
         checkpoint_basename: str = "model.ckpt",
         session_manager: SessionManager | None = None,
-        summary_writer: Any = USE_DEFAULT,
-        init_fn: Callable | None = None,
-        local_init_run_options: Any = None,
+        summary_writer: FileWriter | int | None = USE_DEFAULT,
+        init_fn: Callable[[BaseSession], Any] | None = None,
+        local_init_run_options: RunOptions | None = None,
     ) -> None:
         graph = get_default_graph() if graph is None else graph
         with graph.as_default():
@@ -106,7 +117,14 @@ class Supervisor:
         self._verify_setup()
         graph.finalize()
 
-    def _set_outputs(self, logdir: Any, summaries: Any, model: Any, basename: str, writer: Any) -> None:
+    def _set_outputs(
+        self,
+        logdir: PathLike | None,
+        summaries: float,
+        model: float,
+        basename: str,
+        writer: FileWriter | int | None,
+    ) -> None:
         """Where to save and how often; only the chief does."""
         chief = self._is_chief
         self._logdir = os.fspath(logdir) if chief and logdir else None
@@ -145,22 +163,22 @@ class Supervisor:
         return self._coord
 
     @property
-    def init_op(self) -> Any:
+    def init_op(self) -> Fetches:
         """Initializes the variables."""
         return self._init_op
 
     @property
-    def init_feed_dict(self) -> Any:
+    def init_feed_dict(self) -> FeedDict | None:
         """What to feed to `init_op`."""
         return self._init_feed_dict
 
     @property
-    def ready_op(self) -> Any:
+    def ready_op(self) -> Fetches:
         """Gives the names of variables without a value."""
         return self._ready_op
 
     @property
-    def ready_for_local_init_op(self) -> Any:
+    def ready_for_local_init_op(self) -> Fetches:
         """Gives the names of what `local_init_op` needs and has no value yet."""
         return self._ready_for_local_init_op
 
@@ -175,7 +193,7 @@ class Supervisor:
         return self._summary_op
 
     @property
-    def save_summaries_secs(self) -> Any:
+    def save_summaries_secs(self) -> float | None:
         """Seconds between summaries; None when this is not the chief."""
         return self._save_summaries_secs
 
@@ -190,7 +208,7 @@ class Supervisor:
         return self._saver
 
     @property
-    def save_model_secs(self) -> Any:
+    def save_model_secs(self) -> float | None:
         """Seconds between checkpoints; None when this is not the chief."""
         return self._save_model_secs
 
@@ -204,11 +222,11 @@ class Supervisor:
     def prepare_or_wait_for_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
-    ) -> Any:
+    ) -> Session:
         """A session that is ready to train, with queue runners started, and on the chief the services."""
         self._coord.clear_stop()
         if self._summary_writer:
@@ -244,7 +262,7 @@ class Supervisor:
             self._summary_writer.add_meta_graph(self._meta_graph_def)
             self._graph_added_to_summary = True
 
-    def start_standard_services(self, sess: Any) -> list | None:
+    def start_standard_services(self, sess: BaseSession) -> list[LooperThread] | None:
         """Starts the threads that save checkpoints, write summaries and count steps; the chief only."""
         if not self._is_chief:
             raise RuntimeError(
@@ -268,12 +286,14 @@ class Supervisor:
             thread.start()
         return threads
 
-    def start_queue_runners(self, sess: Any, queue_runners: Any = None) -> list:
+    def start_queue_runners(
+        self, sess: BaseSession, queue_runners: Iterable[QueueRunner] | None = None
+    ) -> list[threading.Thread]:
         """Starts the threads of the graph's queue runners, or of those given."""
         runners = (
             self._graph.get_collection(GraphKeys.QUEUE_RUNNERS) if queue_runners is None else queue_runners
         )
-        threads: list = []
+        threads: list[threading.Thread] = []
         for runner in runners:
             threads += runner.create_threads(sess, coord=self._coord, daemon=True, start=True)
         return threads
@@ -282,7 +302,7 @@ class Supervisor:
     def managed_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
@@ -309,7 +329,13 @@ class Supervisor:
 
     # -- while training --
 
-    def loop(self, timer_interval_secs: Any, target: Callable, args: Any = None, kwargs: Any = None) -> Any:
+    def loop(
+        self,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
         """Starts a thread that calls `target` every so many seconds until the training stops."""
         looper = LooperThread(
             self._coord, timer_interval_secs=timer_interval_secs, target=target, args=args, kwargs=kwargs
@@ -317,7 +343,9 @@ class Supervisor:
         looper.start()
         return looper
 
-    def summary_computed(self, sess: Any, summary: Any, global_step: Any = None) -> None:
+    def summary_computed(
+        self, sess: BaseSession, summary: Message | bytes, global_step: int | None = None
+    ) -> None:
         """Writes a summary that the program computed itself, at the current step if none is given."""
         if not self._summary_writer:
             raise RuntimeError("Writing a summary requires a summary writer.")
@@ -328,15 +356,16 @@ class Supervisor:
     # -- stopping --
 
     def stop(
-        self, threads: Any = None, close_summary_writer: bool = True, ignore_live_threads: bool = False
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        close_summary_writer: bool = True,
+        ignore_live_threads: bool = False,
     ) -> None:
         """Asks all threads to stop, waits for them, and raises the error of one that failed."""
         self._coord.request_stop()
         try:
             self._coord.join(
-                threads,
-                stop_grace_period_secs=self._stop_grace_secs,
-                ignore_live_threads=ignore_live_threads,
+                threads, stop_grace_period_secs=self._stop_grace_secs, ignore_live_threads=ignore_live_threads
             )
         finally:
             if close_summary_writer and self._summary_writer:
@@ -344,7 +373,7 @@ class Supervisor:
                 self._summary_writer.close()
                 self._graph_added_to_summary = False
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: StopReason | None = None) -> None:
         """Asks all threads to stop; with an error, `stop` raises it."""
         self._coord.request_stop(ex=ex)
 
@@ -352,7 +381,7 @@ class Supervisor:
         """Whether somebody asked to stop."""
         return self._coord.should_stop()
 
-    def stop_on_exception(self) -> Any:
+    def stop_on_exception(self) -> AbstractContextManager[None]:
         """A context in which an error asks all threads to stop."""
         return self._coord.stop_on_exception()
 
@@ -360,7 +389,7 @@ class Supervisor:
         """Returns when somebody asked to stop."""
         self._coord.wait_for_stop()
 
-    def _log_session(self, status: str, step: Any) -> None:
+    def _log_session(self, status: str, step: int | None) -> None:
         from tensorfleet.base.protos import SessionLog
 
         self._summary_writer.add_session_log(SessionLog(status=getattr(SessionLog, status)), step)
@@ -392,7 +421,7 @@ def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
     return made
 
 
-def _local_init_op() -> Any:
+def _local_init_op() -> Operation:
     return group(local_variables_initializer(), tables_initializer())
 
 
@@ -400,7 +429,7 @@ def _saver() -> Saver | None:
     return Saver() if global_variables() else None
 
 
-def _global_step() -> Any:
+def _global_step() -> Tensor | None:
     try:
         found = get_default_graph().get_tensor_by_name("global_step:0")
     except KeyError:

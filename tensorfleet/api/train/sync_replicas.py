@@ -18,8 +18,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.api.train.optimizer import Optimizer
@@ -38,6 +38,12 @@ from tensorfleet.ops.array.basic import group, no_op
 from tensorfleet.ops.state.accumulators import OVER_ALL, ConditionalAccumulator, SparseConditionalAccumulator
 from tensorfleet.ops.state.queue_ops import AGGREGATE, FIRST_AND_LAST, REPLICAS
 from tensorfleet.ops.state.queues import FIFOQueue
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.moving_averages import ExponentialMovingAverage
+    from tensorfleet.api.train.types import AnySession, GlobalStep, Gradient, GradsAndVars
+    from tensorfleet.base.protos import RunOptions
+    from tensorfleet.session.session import BaseSession
 
 _REPORT_SECONDS = 30.0
 _FAREWELL_MS = 2000
@@ -65,11 +71,11 @@ class SyncReplicasOptimizer(Optimizer):
         opt: Optimizer,
         replicas_to_aggregate: int,
         total_num_replicas: int | None = None,
-        variable_averages: Any = None,
-        variables_to_average: Any = None,
+        variable_averages: ExponentialMovingAverage | None = None,
+        variables_to_average: Iterable[Variable] | None = None,
         use_locking: bool = False,
         name: str = "sync_replicas",
-        replica_id: Any = None,
+        replica_id: object = None,
     ) -> None:
         if replica_id is not None:
             logging.log_first_n(logging.WARN, "SyncReplicasOptimizer needs no replica_id any more.", 1)
@@ -94,11 +100,13 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner: QueueRunner | None = None
         self._accumulator_list: list[tuple[Any, str]] = []
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Gradient, Any]]:
         """(gradient, variable) pairs, as the wrapped optimizer gives them."""
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: GradsAndVars, global_step: GlobalStep | None = None, name: str | None = None
+    ) -> Any:
         """An operation that hands in the gradients and waits for the update made from them and others."""
         grads_and_vars = list(grads_and_vars)
         if not grads_and_vars:
@@ -127,7 +135,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._gradients_applied = True
         return train_op
 
-    def _make_local_step(self, global_step: Any) -> None:
+    def _make_local_step(self, global_step: GlobalStep) -> None:
         """Each replica's own step, kept where the replica runs and not with the other variables."""
         with colocate_with(no_op()):
             self._local_step = Variable(
@@ -140,7 +148,9 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op = self._local_step.assign(global_step)
         self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
 
-    def _accumulate(self, grads_and_vars: list) -> tuple[list[Operation], list[tuple[Any, Any]]]:
+    def _accumulate(
+        self, grads_and_vars: list[tuple[Gradient, Variable]]
+    ) -> tuple[list[Operation], list[tuple[Any, Any]]]:
         """Accumulators on the variables' devices: the operations that hand in, and what is taken out."""
         handed_in: list[Operation] = []
         taken: list[tuple[Any, Any]] = []
@@ -224,7 +234,7 @@ class SyncReplicasOptimizer(Optimizer):
         """Puts in tokens where a training begins or ends, and so tells the queue that it does."""
         with device(self._global_step.device), name_scope(scope):
             tokens = apply("Fill", [count], self._global_step, name="Fill")
-            put = self._sync_token_queue.enqueue_many((tokens,))
+            put: Operation = self._sync_token_queue.enqueue_many((tokens,))
         put._set_attr(FIRST_AND_LAST, True)
         return put
 
@@ -236,11 +246,11 @@ class SyncReplicasOptimizer(Optimizer):
         """The names of the wrapped optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
-    def variables(self) -> list:
+    def variables(self) -> list[Variable]:
         """Everything that the wrapped optimizer keeps."""
         return self._opt.variables()
 
-    def dropped_gradients(self, session: Any) -> dict[str, int]:
+    def dropped_gradients(self, session: AnySession) -> dict[str, int]:
         """For each replica, how many of the gradients it handed in were stale: `tf.fleet.dropped_gradients`."""
         return dropped_gradients(session)
 
@@ -250,7 +260,7 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 @export("fleet.dropped_gradients")
-def dropped_gradients(session: Any) -> dict[str, int]:
+def dropped_gradients(session: AnySession) -> dict[str, int]:
     """How many gradients came too late and were dropped, by the task that computed them.
 
     All accumulators in the tasks of `session` are counted, since those tasks started: the gradients that
@@ -270,13 +280,13 @@ class _Report:
         self._told: dict[str, int] = {}
         self._next = time.monotonic() + _REPORT_SECONDS
 
-    def when_due(self, sess: Any) -> None:
+    def when_due(self, sess: BaseSession) -> None:
         """Looks, but not too often."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _REPORT_SECONDS
             self.now(sess)
 
-    def now(self, sess: Any) -> None:
+    def now(self, sess: BaseSession) -> None:
         """Looks, and logs what is new. Training is not disturbed by a task that does not answer."""
         try:
             dropped = dropped_gradients(sess)
@@ -288,7 +298,7 @@ class _Report:
             logging.info("Stale gradients dropped so far: %s", each)
 
 
-def _current(global_step: Any) -> Any:
+def _current(global_step: GlobalStep) -> Any:
     """The step as it is when the operation that takes it runs, not a read from before the update."""
     held_by_reference = isinstance(global_step, Variable) and not isinstance(global_step, ResourceVariable)
     read: Any = global_step
@@ -305,7 +315,7 @@ class _Updates(QueueRunner):
     farewell: Sequence[Operation] = ()  # puts in a last token for each replica
 
     def create_threads(
-        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+        self, sess: BaseSession, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """One thread for the updates, one that releases the replicas when `coord` stops; daemons, both.
 
@@ -320,7 +330,7 @@ class _Updates(QueueRunner):
                 made[-1].start()
         return made
 
-    def updating(self, sess: Any, coord: Coordinator | None, start: bool) -> list[threading.Thread]:
+    def updating(self, sess: BaseSession, coord: Coordinator | None, start: bool) -> list[threading.Thread]:
         """The thread that makes the updates; none when it runs for this session already."""
         with self._lock:
             if self._runs_per_session.get(sess, 0) > 0:
@@ -333,7 +343,7 @@ class _Updates(QueueRunner):
             thread.start()
         return [thread]
 
-    def _at_exit(self, sess: Any) -> None:
+    def _at_exit(self, sess: BaseSession) -> None:
         """A program that ends in good order has ended the training, also when it stopped nothing itself."""
         if self._runs_per_session.get(sess) and not hasattr(sys, "last_value"):
             from tensorfleet.base.protos import RunOptions
@@ -341,7 +351,7 @@ class _Updates(QueueRunner):
             with contextlib.suppress(Exception):
                 self.say_farewell(sess, RunOptions(timeout_in_ms=_FAREWELL_MS))
 
-    def _release(self, sess: Any, coord: Coordinator) -> None:
+    def _release(self, sess: BaseSession, coord: Coordinator) -> None:
         """When the training stops in good order: replicas that wait for the next update see that there is none."""
         coord.wait_for_stop()
         if coord._error is not None:
@@ -349,12 +359,12 @@ class _Updates(QueueRunner):
         with contextlib.suppress(Exception):
             self.say_farewell(sess)
 
-    def say_farewell(self, sess: Any, options: Any = None) -> None:
+    def say_farewell(self, sess: BaseSession, options: RunOptions | None = None) -> None:
         """Lets each replica make one more step, and tells who waits after that that the training is over."""
         for put in self.farewell:
             sess.run(put, options=options)
 
-    def _update(self, sess: Any, coord: Coordinator | None) -> None:
+    def _update(self, sess: BaseSession, coord: Coordinator | None) -> None:
         try:
             update = repeater(sess, self.enqueue_ops[0])
             report = _Report()
@@ -368,7 +378,7 @@ class _Updates(QueueRunner):
         with self._lock:
             self._runs_per_session[sess] = 0
 
-    def _failed(self, sess: Any, coord: Coordinator | None, error: Exception) -> None:
+    def _failed(self, sess: BaseSession, coord: Coordinator | None, error: Exception) -> None:
         if coord is None:
             logging.error("Exception in QueueRunner: %s", error)
         else:
@@ -395,7 +405,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         self._q_runner = opt.get_chief_queue_runner() if self._is_chief else None
         self._init_tokens_op = opt.get_init_tokens_op(self._num_tokens) if self._is_chief else None
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Starts."""
         done, missing = ready(
             self._sync_optimizer.ready_for_local_init_op,
@@ -413,7 +423,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         if self._q_runner is not None:
             self._q_runner.updating(session, coord, start=True)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
         if self._q_runner is not None:
             _Report().now(session)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
-from typing import Any
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.settings import Setting
@@ -18,11 +17,11 @@ class Patience:
     def __init__(self, limit: Setting[float], advice: str) -> None:
         self._variable, self._advice = limit.name, advice
         self._limit = limit()
-        self._seen: Any = None
+        self._seen: object = None
         self._since = self._said = monotonic()
         self._pause = _FIRST_PAUSE
 
-    def look(self, seen: Any, awaited: str) -> None:
+    def look(self, seen: object, awaited: str) -> None:
         """Takes how far the others are; raises when that has been the same for too long."""
         now = monotonic()
         if seen != self._seen:

@@ -70,5 +70,6 @@ class _Copies:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
             for variable in self._graph.get_collection(key):
                 if getattr(variable, "op", None) is op:
-                    return variable.initialized_value().op
+                    initialized: Tensor = variable.initialized_value()
+                    return initialized.op
         return op

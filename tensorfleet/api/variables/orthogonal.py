@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.variables.initializers import Initializer, _float
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.random import ops as random_ops
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.partitioned import PartitionInfo
 
 _WORDS = {1: "three", 2: "four", 3: "five"}
 
@@ -18,7 +23,7 @@ _WORDS = {1: "three", 2: "four", 3: "five"}
 class _Draws:
     """Random matrices, each with a seed of its own that follows from the first."""
 
-    def __init__(self, size: int, kind: Any, seed: int | None) -> None:
+    def __init__(self, size: int, kind: DType, seed: int | None) -> None:
         self.size, self.kind, self.seed = size, kind, seed
 
     def _normal(self, shape: list[int]) -> Tensor:
@@ -47,11 +52,16 @@ class _ConvolutionOrthogonal(Initializer):
     #: of how many dimensions the convolution is
     _dims: tuple[int, ...] = (1, 2, 3)
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain, self.seed = gain, seed
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self,
+        shape: ShapeLike | Tensor,
+        dtype: DTypeLike | None = None,
+        partition_info: PartitionInfo | None = None,
+    ) -> Tensor:
         sizes = [int(d) for d in as_shape(shape).as_list()]
         if len(sizes) - 2 not in self._dims:
             words = " or ".join(_WORDS[d] for d in self._dims)
@@ -96,7 +106,9 @@ class _Paraunitary(_ConvolutionOrthogonal):
         return apply("Reshape", joined, sizes)
 
 
-def _times(places: dict[tuple[int, ...], Tensor], axis: int, projection: Tensor) -> dict:
+def _times(
+    places: dict[tuple[int, ...], Tensor], axis: int, projection: Tensor
+) -> dict[tuple[int, ...], Tensor]:
     """A kernel times one factor: its part in the projection stays, the rest moves on by one along an axis."""
     found: dict[tuple[int, ...], Tensor] = {}
     for at, matrix in places.items():
