@@ -12,7 +12,7 @@ from tensorfleet.base.properties import readonly
 from tensorfleet.cluster.membership.spec import ClusterSpec
 
 if TYPE_CHECKING:
-    from tensorfleet.api.distribute.coordinator import Barrier
+    from tensorfleet.api.distribute.coordinator import WorkerBarrier
     from tensorfleet.api.distribute.strategy import Strategy
     from tensorfleet.api.train.monitored_session import SessionCreator
     from tensorfleet.api.train.scaffold import Scaffold
@@ -40,7 +40,7 @@ class WorkerContext:
         task_id: int | None,
         session_config: ConfigProto | None = None,
         rpc_layer: str | None = "grpc",
-        worker_barrier: Barrier | None = None,
+        worker_barrier: WorkerBarrier | None = None,
     ) -> None:
         self._strategy, self._extended = strategy, strategy.extended
         self._cluster_spec = ClusterSpec(cluster_spec) if cluster_spec else None

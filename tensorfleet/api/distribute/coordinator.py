@@ -43,7 +43,7 @@ class CoordinatorMode:
     INDEPENDENT_WORKER = "independent_worker"
 
 
-class Barrier:
+class WorkerBarrier:
     """Where a number of threads wait for each other, again and again."""
 
     def __init__(self, num_participants: int) -> None:
@@ -63,7 +63,7 @@ class Barrier:
 
 
 # By these names tests of this module know, and replace, its parts.
-_TaskType, _Barrier, _WorkerContext = TaskType, Barrier, WorkerContext
+_TaskType, _Barrier, _WorkerContext = TaskType, WorkerBarrier, WorkerContext
 _thread_local = threading.local()
 
 
@@ -111,7 +111,7 @@ class _Run:
         job: str | None,
         index: int | None,
         config: ConfigProto | None,
-        barrier: Barrier | None = None,
+        barrier: WorkerBarrier | None = None,
     ) -> Any:
         """Calls a worker function as one task."""
         cluster = self.cluster if self.cluster.jobs else None
@@ -125,7 +125,7 @@ class _Run:
         jobs = [job for job in (TaskType.CHIEF, TaskType.WORKER) if job in self.cluster.jobs]
         tasks = [(job, i) for job in jobs for i in self.cluster.task_indices(job)]
         together = Coordinator()
-        barrier = Barrier(len(tasks))
+        barrier = WorkerBarrier(len(tasks))
 
         def run(job: str, index: int) -> None:
             with together.stop_on_exception(), Graph().as_default():

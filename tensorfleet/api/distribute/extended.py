@@ -1,7 +1,7 @@
 """`tf.distribute.StrategyExtended`: what optimizers, variables and input need to know of a strategy.
 
 Strategies differ in their devices (`worker_devices`, `parameter_devices`), in how they make variables
-(`_create_variable`) and, with several workers, in how they add up what those have (`_add_up`).
+(`_create_variable`) and, with several workers, in how they add up what those have (`_sum_over_workers`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tensorfleet.cluster.membership.spec import ClusterSpec
     from tensorfleet.session.session import BaseSession
 
-_NUMBERED = re.compile(r"_\d+(?=/|$)")
+_NAME_SUFFIX = re.compile(r"_\d+(?=/|$)")
 
 
 class StrategyExtended:
@@ -118,7 +118,7 @@ class StrategyExtended:
     def _scope(self, strategy: Strategy) -> AbstractContextManager[Strategy]:
         return Scope(self, strategy)
 
-    def _surround(self, blocks: ExitStack) -> None:
+    def _enter_scopes(self, blocks: ExitStack) -> None:
         """Enters what else belongs to the scope: a device, if there is one for all that has none."""
         if self._default_device is not None:
             blocks.enter_context(get_default_graph().device(self._default_device))
@@ -146,7 +146,7 @@ class StrategyExtended:
             return self._create_variable(next_creator, **kwargs)
         assert self._shared is not None
         made: list[Variable] = self._shared.setdefault(
-            _NUMBERED.sub("", kwargs.get("name") or "Variable"), []
+            _NAME_SUFFIX.sub("", kwargs.get("name") or "Variable"), []
         )
         if replica._index == 0:
             made.append(self._create_variable(next_creator, **kwargs))
@@ -223,7 +223,7 @@ class StrategyExtended:
 
     # -- reductions --
 
-    def _add_up(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
+    def _sum_over_workers(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
         """What several values come to over all workers; here, where there is one, themselves."""
         return values
 
@@ -265,7 +265,7 @@ class StrategyExtended:
                 parts = list(parts_of(value))
                 totals.append(reducing.combine(wanted, parts, where[0], self._num_replicas_in_sync))
                 places.append((i, where))
-        for (i, where), total in zip(places, self._add_up(totals, wanted), strict=True):
+        for (i, where), total in zip(places, self._sum_over_workers(totals, wanted), strict=True):
             done[i] = reducing.copied(total, where)
         if own_ops is not None and own:
             found = own_ops.batch_reduce(wanted, [pairs[i] for i in own])
@@ -447,14 +447,14 @@ class Scope:
         with ExitStack() as blocks:
             blocks.enter_context(context.entered(Mode(self._strategy)))
             blocks.enter_context(variable_creator_scope(self._extended._creator))
-            self._extended._surround(blocks)
-            self._entered.append((blocks.pop_all(), _around()))
+            self._extended._enter_scopes(blocks)
+            self._entered.append((blocks.pop_all(), _open_scopes()))
         return self._strategy
 
     def __exit__(self, *error: Any) -> None:
         if self._entered[-1] is not None:
             blocks, before = self._entered[-1]
-            for what, was, now in zip(_AROUND, before, _around(), strict=True):
+            for what, was, now in zip(_SCOPE_KINDS, before, _open_scopes(), strict=True):
                 if was != now and (what != "Device" or self._extended._default_device is not None):
                     raise RuntimeError(
                         f"{what} scope nesting error: leave the blocks inside a strategy's scope before the scope."
@@ -463,10 +463,10 @@ class Scope:
         self._entered.pop()
 
 
-_AROUND = ("Variable creator", "Variable", "Device")
+_SCOPE_KINDS = ("Variable creator", "Variable", "Device")
 
 
-def _around() -> tuple[Any, ...]:
+def _open_scopes() -> tuple[Any, ...]:
     """What a strategy's scope must find again as it was when it is left."""
     state = get_default_graph()._local()
     return list(state.creators), get_variable_scope(), list(state.devices)

@@ -23,6 +23,7 @@ from tensorfleet.api.variables.variable import (
     VariableSynchronization,
 )
 from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.base.properties import readonly
 from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.apply import apply
@@ -114,10 +115,7 @@ class MirroredExtended(StrategyExtended):
             raise ValueError("cross_device_ops must be an instance of tf.distribute.CrossDeviceOps.")
         self._cross_device_ops = cross_device_ops
 
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """The device of each replica of this process."""
-        return self._devices
+    worker_devices: tuple[str, ...] = readonly("_devices", "The device of each replica of this process.")
 
     def _configure(
         self,
@@ -234,7 +232,7 @@ class CentralStorageExtended(MirroredExtended):
     def non_slot_devices(self, var_list: list[Variable]) -> str:
         return self._parameter_device
 
-    def _surround(self, blocks: ExitStack) -> None:
+    def _enter_scopes(self, blocks: ExitStack) -> None:
         blocks.enter_context(get_default_graph().device(self._parameter_device))
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import ConfigProto
     from tensorfleet.cluster.server import Server
 
-_GROUP = 1
-_SENT = {"bool", "float16", "bfloat16", "float32", "float64", "int32", "int64"}
+_GROUP_KEY = 1
+_BROADCAST_DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int32", "int64"}
 
 
 class CollectiveCommunication(enum.Enum):
@@ -126,9 +126,9 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         """The next keys: programs of all workers ask in the same order."""
         graph = get_default_graph()
         number = graph.__dict__["_collective_instances"] = graph.__dict__.get("_collective_instances", 0) + 1
-        return {"group_size": self._workers, "group_key": _GROUP, "instance_key": number}
+        return {"group_size": self._workers, "group_key": _GROUP_KEY, "instance_key": number}
 
-    def _together(self, kind: str, *values: Tensor, **attrs: Any) -> Tensor:
+    def _collective(self, kind: str, *values: Tensor, **attrs: Any) -> Tensor:
         graph = get_default_graph()
         with placed(self._leader), graph._attr_scope({RANK: self._rank, "_class": None}):
             return apply(kind, *values, **self._keys(), **attrs)
@@ -136,7 +136,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _differs(self, value: object) -> bool:
         return self._workers > 1 and isinstance(value, (Tensor, IndexedSlices, Variable))
 
-    def _add_up(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
+    def _sum_over_workers(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
         """The sums over all workers: those of one type travel together."""
         if self._workers == 1 or not values:
             return values
@@ -148,7 +148,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                 flat = [apply("Reshape", tensors[i], [-1]) for i in numbers]
                 sizes = apply("Pack", [apply("Size", t) for t in flat])
                 packed = flat[0] if len(flat) == 1 else concat(flat, 0)
-            total = self._together(
+            total = self._collective(
                 "CollectiveReduce", packed, merge_op="Add", final_op="Id", subdiv_offsets=[0]
             )
             with placed(self._devices[0]):
@@ -163,7 +163,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _mean_over_workers(self, values: list[Any]) -> list[Any]:
         if self._workers == 1:
             return values
-        totals = self._add_up(values, ReduceOp.SUM)
+        totals = self._sum_over_workers(values, ReduceOp.SUM)
         return [t / to_tensor(self._workers, t.dtype.base_dtype) for t in totals]
 
     def _start_server(self) -> tuple[str, ConfigProto]:
@@ -196,11 +196,11 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
         def value() -> Tensor:
             mine = to_tensor(given() if callable(given) else given, dtype)
-            if not mine.shape.is_fully_defined() or mine.dtype.base_dtype.name not in _SENT:
+            if not mine.shape.is_fully_defined() or mine.dtype.base_dtype.name not in _BROADCAST_DTYPES:
                 return mine
             if self._rank == 0:
-                return self._together("CollectiveBcastSend", mine, shape=mine.shape)
-            return self._together("CollectiveBcastRecv", T=mine.dtype.base_dtype, shape=mine.shape)
+                return self._collective("CollectiveBcastSend", mine, shape=mine.shape)
+            return self._collective("CollectiveBcastRecv", T=mine.dtype.base_dtype, shape=mine.shape)
 
         return value
 

@@ -10,6 +10,7 @@ from tensorfleet.api.distribute import inputs, mirrored, reducing
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.train.device_setter import replica_device_setter
+from tensorfleet.base.properties import readonly
 from tensorfleet.cluster.membership.resolvers import ClusterResolver, TFConfigClusterResolver
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.scopes import get_default_graph
@@ -28,9 +29,9 @@ class ParameterServerExtended(StrategyExtended):
     ) -> None:
         super().__init__(container_strategy)
         self._gpus = resolver.num_accelerators().get("GPU", 0) if gpus is None else gpus
-        self._learn(resolver.cluster_spec(), resolver.task_type, resolver.task_id)
+        self._set_cluster(resolver.cluster_spec(), resolver.task_type, resolver.task_id)
 
-    def _learn(self, cluster: ClusterSpec, job: str | None, index: int | None) -> None:
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int | None) -> None:
         self._cluster = cluster
         self._job, self._index = job, int(index or 0)
         self._servers = cluster.num_tasks("ps") if "ps" in cluster.jobs else 0
@@ -44,10 +45,7 @@ class ParameterServerExtended(StrategyExtended):
         if self._in_cluster:
             self._variable_device = replica_device_setter(worker_device=self._task, cluster=cluster)
 
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """The devices of this worker."""
-        return self._devices
+    worker_devices: tuple[str, ...] = readonly("_devices", "The devices of this worker.")
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
@@ -94,7 +92,7 @@ class ParameterServerExtended(StrategyExtended):
         task_id: int | None,
     ) -> None:
         if cluster_spec:
-            self._learn(ClusterSpec(cluster_spec), task_type, task_id)
+            self._set_cluster(ClusterSpec(cluster_spec), task_type, task_id)
         if session_config is not None:
             session_config.CopyFrom(self._update_config_proto(session_config))
 
@@ -107,7 +105,7 @@ class ParameterServerExtended(StrategyExtended):
             made.device_filters.extend([own, "/job:ps"])
         return made
 
-    def _surround(self, blocks: ExitStack) -> None:
+    def _enter_scopes(self, blocks: ExitStack) -> None:
         if self._in_cluster:
             blocks.enter_context(get_default_graph().device(self._task))
 

@@ -12,6 +12,7 @@ from tensorfleet.api.distribute.values import regroup, select
 from tensorfleet.api.variables.getter import store_of
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base.nest import flatten, pack_sequence_as
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import apply_list, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_stack
@@ -40,10 +41,9 @@ class ReplicaContext:
     def __exit__(self, *error: Any) -> None:
         self.__dict__["_blocks"].pop().__exit__(*error)
 
-    @property
-    def num_replicas_in_sync(self) -> int:
-        """How many replicas there are, on all workers."""
-        return self._strategy.num_replicas_in_sync
+    num_replicas_in_sync: int = readonly(
+        "_strategy.num_replicas_in_sync", "How many replicas there are, on all workers."
+    )
 
     @property
     def replica_id_in_sync_group(self) -> int | Tensor:
@@ -52,10 +52,7 @@ class ReplicaContext:
         number = self._replica_id_in_sync_group
         return constant(number, name="replica_id_in_sync_group") if isinstance(number, int) else number
 
-    @property
-    def strategy(self) -> Strategy:
-        """The strategy whose replica it is."""
-        return self._strategy
+    strategy: Strategy = readonly("_strategy", "The strategy whose replica it is.")
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -107,7 +104,7 @@ class ReplicaContext:
             reduced[i] = output
 
 
-class _Left(BaseException):
+class _Abandoned(BaseException):
     """Ends a replica that nobody waits for any more."""
 
 
@@ -126,7 +123,7 @@ class ThreadedReplica(ReplicaContext):
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
-        self._left = False
+        self._abandoned = False
         self._mine, self._callers = threading.Event(), threading.Event()
         self._graph = get_default_graph()
         self.stacks = self._copied_stacks()
@@ -165,7 +162,7 @@ class ThreadedReplica(ReplicaContext):
 
     def leave(self) -> None:
         """Ends the replica where it waits."""
-        self._left = True
+        self._abandoned = True
         if self._thread.ident and not self.done:
             self._mine.set()
             self._thread.join(60)
@@ -174,16 +171,16 @@ class ThreadedReplica(ReplicaContext):
         self._callers.set()
         self._mine.wait()
         self._mine.clear()
-        if self._left:
-            raise _Left
+        if self._abandoned:
+            raise _Abandoned
 
     def _run(self) -> None:
         self._mine.wait()
         self._mine.clear()
         try:
-            if not self._left:
+            if not self._abandoned:
                 self._build()
-        except _Left:
+        except _Abandoned:
             pass
         except BaseException as error:  # the caller raises it
             self.error = error

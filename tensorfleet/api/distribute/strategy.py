@@ -11,6 +11,7 @@ from tensorfleet.api.distribute.context import ReduceOp
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.inputs import InputContext, InputIterator, InputReplicationMode
 from tensorfleet.api.distribute.values import is_distributed, parts_of
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
@@ -39,19 +40,17 @@ class Strategy:
         self._extended = extended
         extended._container_strategy_is(self)
 
-    @property
-    def extended(self) -> StrategyExtended:
-        """What optimizers and other libraries need of a strategy."""
-        return self._extended
+    extended: StrategyExtended = readonly(
+        "_extended", "What optimizers and other libraries need of a strategy."
+    )
 
     def scope(self) -> AbstractContextManager[Strategy]:
         """A block in which this strategy makes the variables."""
         return self._extended._scope(self)
 
-    @property
-    def num_replicas_in_sync(self) -> int:
-        """How many replicas' gradients make one update."""
-        return self._extended._num_replicas_in_sync
+    num_replicas_in_sync: int = readonly(
+        "_extended._num_replicas_in_sync", "How many replicas' gradients make one update."
+    )
 
     def experimental_run_v2(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

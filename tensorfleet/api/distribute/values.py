@@ -18,10 +18,7 @@ class DistributedValues:
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = tuple(values)
 
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """All of them, in the order of the replicas."""
-        return self._values
+    values: tuple[Any, ...] = readonly("_values", "All of them, in the order of the replicas.")
 
     @property
     def devices(self) -> tuple[str, ...]:

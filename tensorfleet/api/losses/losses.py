@@ -143,7 +143,7 @@ def _required(**given: object) -> None:
             _missing(name)
 
 
-_HOW = signature_of(
+_REDUCTION_ARGUMENTS = signature_of(
     "scope=None, loss_collection=LOSSES, reduction=MEAN", LOSSES=GraphKeys.LOSSES, MEAN=_BY_NONZERO
 )
 
@@ -156,11 +156,11 @@ def _of_elements(scope_name: str) -> Callable[[Callable[..., Any]], Callable[...
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(f)
-        whole = own.replace(parameters=[*own.parameters.values(), *_HOW.parameters.values()])
+        whole = own.replace(parameters=[*own.parameters.values(), *_REDUCTION_ARGUMENTS.parameters.values()])
         labels, predictions, *_ = own.parameters
 
         def body(given: dict[str, Any]) -> Tensor:
-            scope, *how = (given.pop(name) for name in _HOW.parameters)
+            scope, *how = (given.pop(name) for name in _REDUCTION_ARGUMENTS.parameters)
             _required(**{name: given[name] for name in (labels, predictions)})
             weights = given["weights"]
             with name_scope(scope, scope_name, (given[predictions], given[labels], weights)) as inner:

@@ -13,7 +13,7 @@ from tensorfleet.ops.array.shape import shape, size
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.math.reduce_functions import reduce_all
 
-_CANNOT = "weights can not be broadcast to values."
+_NOT_BROADCASTABLE = "weights can not be broadcast to values."
 
 
 def check_broadcastable(weights: TensorLike, values: Tensor) -> list[Operation]:
@@ -31,14 +31,14 @@ def check_broadcastable(weights: TensorLike, values: Tensor) -> list[Operation]:
         if ours.ndims is not None and theirs.ndims is not None:
             if ours.ndims != theirs.ndims:
                 raise ValueError(
-                    f"{_CANNOT} values.rank={theirs.ndims}. weights.rank={ours.ndims}. values.shape={theirs}. "
+                    f"{_NOT_BROADCASTABLE} values.rank={theirs.ndims}. weights.rank={ours.ndims}. values.shape={theirs}. "
                     f"weights.shape={ours}."
                 )
             pairs = list(zip(ours.as_list(), theirs.as_list(), strict=True))
             for i, (own, other) in enumerate(pairs):
                 if own is not None and other is not None and own not in (1, other):
                     raise ValueError(
-                        f"{_CANNOT} Mismatch at dim {i}. values.shape={theirs}. weights.shape={ours}."
+                        f"{_NOT_BROADCASTABLE} Mismatch at dim {i}. values.shape={theirs}. weights.shape={ours}."
                     )
             if all(own == 1 or (own is not None and own == other) for own, other in pairs):
                 return []
@@ -53,7 +53,7 @@ def _check_at_run_time(weights: Tensor, values: Tensor) -> Operation:
     )
     fits = apply("LogicalAnd", apply("Equal", size(ours), size(theirs)), reduce_all(same))
     valid = apply("LogicalOr", apply("Equal", size(ours), 0), fits)
-    return Assert(valid, [_CANNOT, "weights.shape=", ours, "values.shape=", theirs])
+    return Assert(valid, [_NOT_BROADCASTABLE, "weights.shape=", ours, "values.shape=", theirs])
 
 
 def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:

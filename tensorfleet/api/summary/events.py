@@ -17,6 +17,7 @@ from tensorfleet.base.files import isdir, local_path, makedirs
 from tensorfleet.base.formats.records import framed, tf_record_iterator
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.base.properties import readonly
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tensorfleet.api.train.types import PathLike
 
 _VERSION = "brain.Event:2"
-_LOOK_EVERY = 1.0  # seconds between looks at whether the thread still lives
+_POLL_SECONDS = 1.0  # seconds between looks at whether the thread still lives
 
 
 @export("train.summary_iterator")
@@ -98,7 +99,7 @@ def _first_event() -> bytes:
     return Event(wall_time=time.time(), file_version=_VERSION).SerializeToString()
 
 
-class _Queue:
+class _EventQueue:
     """Events on their way to a file, and the thread that takes them there. Knows nothing of its owner."""
 
     def __init__(self, file: EventFile, limit: int, flush_secs: float) -> None:
@@ -119,7 +120,7 @@ class _Queue:
         with self._changed:
             self._run()
             while 0 < self._limit <= len(self._waiting) and self._error is None:
-                self._changed.wait(_LOOK_EVERY)
+                self._changed.wait(_POLL_SECONDS)
                 self._run()
             self._raise_error()
             self._waiting.append(event)
@@ -134,7 +135,7 @@ class _Queue:
             self._changed.notify_all()
             while self._flushed < target:
                 self._run()
-                self._changed.wait(_LOOK_EVERY)
+                self._changed.wait(_POLL_SECONDS)
             self._raise_error()
 
     def close(self) -> None:
@@ -146,7 +147,7 @@ class _Queue:
         # The garbage collector may call this in the thread itself, which then ends by itself.
         if thread is not None and thread is not threading.current_thread():
             while thread.is_alive():  # until everything is in the file, unless the program is interrupted
-                thread.join(_LOOK_EVERY)
+                thread.join(_POLL_SECONDS)
         with self._changed:
             self._raise_error()
 
@@ -242,7 +243,7 @@ class EventFileWriter:
         if os.path.exists(folder) and not isdir(folder):
             raise errors.FailedPreconditionError(None, None, f"{self._logdir} is not a directory")
         makedirs(folder)
-        self._queue = _Queue(EventFile(folder, filename_suffix or ""), max_queue, flush_secs)
+        self._queue = _EventQueue(EventFile(folder, filename_suffix or ""), max_queue, flush_secs)
         self._closed = False
         self._finalizer = weakref.finalize(self, self._queue.close)
 
@@ -254,10 +255,10 @@ class EventFileWriter:
         """Makes a closed writer usable again, with a new file."""
         self._closed = False
 
-    @property
-    def lost(self) -> errors.OpError | None:
-        """Why the last events that were flushed are not in the file: the disk was full. None where they are."""
-        return self._queue.full
+    lost: errors.OpError | None = readonly(
+        "_queue.full",
+        "Why the last events that were flushed are not in the file: the disk was full. None where they are.",
+    )
 
     def add_event(self, event: Message) -> None:
         """Adds an `Event`. It may be changed afterwards."""

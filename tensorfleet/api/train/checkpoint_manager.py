@@ -11,6 +11,7 @@ from tensorfleet.api.train.checkpoint_state import get_checkpoint_state, remove_
 from tensorfleet.base import logging
 from tensorfleet.base.formats.atomic_files import wait_for_disk
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_for
 
@@ -66,10 +67,9 @@ class CheckpointManager:
             if min(stamp, now) > self._preserved:
                 self._kept[path] = min(stamp, now)
 
-    @property
-    def latest_checkpoint(self) -> str | None:
-        """The path of the latest checkpoint, for `Checkpoint.restore`; None when there is none."""
-        return self._latest
+    latest_checkpoint: str | None = readonly(
+        "_latest", "The path of the latest checkpoint, for `Checkpoint.restore`; None when there is none."
+    )
 
     @property
     def checkpoints(self) -> list[str]:

@@ -145,7 +145,7 @@ def get_checkpoint_state(
     for i, name in enumerate(state.all_model_checkpoint_paths):
         state.all_model_checkpoint_paths[i] = os.path.join(folder, name)
     if os.stat(path).st_mtime < _machine_started():
-        _pass_over_what_was_lost(state)
+        _skip_incomplete(state)
     return state
 
 
@@ -153,7 +153,7 @@ def _machine_started() -> float:
     return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def _pass_over_what_was_lost(state: CheckpointState) -> None:
+def _skip_incomplete(state: CheckpointState) -> None:
     """Where the latest checkpoint did not come to disk before the machine went down, names the one before it."""
     latest = state.model_checkpoint_path
     for path in [latest, *reversed(state.all_model_checkpoint_paths)]:
@@ -228,7 +228,7 @@ def remove_checkpoint(
     remove_files(_files(path, meta_graph_suffix))
 
 
-def start_to_disk(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
+def start_sync(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
     """Has a checkpoint put on disk while the program goes on; when this returns, the one before it is there."""
     sync_behind(_files(local_path(checkpoint_prefix), meta_graph_suffix))
 

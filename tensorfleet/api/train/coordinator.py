@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 
 #: An exception, or what `sys.exc_info()` gives.
 StopReason: TypeAlias = "BaseException | tuple[Any, Any, Any]"
 
 # How often to look whether threads ended on their own, in seconds.
-_PATIENCE = 0.05
+_POLL_SECONDS = 0.05
 
 
 @export("train.Coordinator")
@@ -109,7 +110,7 @@ class Coordinator:
             waited = [*given, *(self._registered_threads - given)]
         for t in waited:
             while t.is_alive() and not self._stop_event.is_set():
-                t.join(_PATIENCE)
+                t.join(_POLL_SECONDS)
         deadline = time.monotonic() + stop_grace_period_secs
         for t in waited:
             if t.is_alive():
@@ -126,10 +127,7 @@ class Coordinator:
                 raise RuntimeError(f"Coordinator stopped with threads still running: {names}")
             logging.info("Coordinator stopped with threads still running: %s", names)
 
-    @property
-    def joined(self) -> bool:
-        """Whether `join` has been called since the threads were last started."""
-        return self._joined
+    joined: bool = readonly("_joined", "Whether `join` has been called since the threads were last started.")
 
     def raise_requested_exception(self) -> None:
         """Raises the exception that `request_stop` was given, if any."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PRIVATE = "python.training.evaluation._"
 _CONTRIB = "contrib.training."
-_LOOK_EVERY = 1.0  # seconds between looks for a new checkpoint
+_POLL_SECONDS = 1.0  # seconds between looks for a new checkpoint
 
 
 def _names(name: str) -> list[str]:
@@ -51,7 +51,7 @@ _ITERATE = ("checkpoints_iterator", "python.training.checkpoint_utils.checkpoint
 def wait_for_new_checkpoint(
     checkpoint_dir: str,
     last_checkpoint: str | None = None,
-    seconds_to_sleep: float = _LOOK_EVERY,
+    seconds_to_sleep: float = _POLL_SECONDS,
     timeout: float | None = None,
 ) -> str | None:
     """The path of the latest checkpoint once there is one that is not `last_checkpoint`; None after `timeout` seconds."""

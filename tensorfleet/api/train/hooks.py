@@ -15,9 +15,10 @@ from tensorfleet.api.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from tensorfleet.api.train.waiting import for_steps
+from tensorfleet.api.train.waiting import step_stall_timer
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import add_to_collection, get_collection, get_default_graph, name_scope
 
@@ -267,7 +268,7 @@ class GlobalStepWaiterHook(SessionRunHook):
             return
         logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
         logged = 0
-        patience = for_steps()
+        patience = step_stall_timer()
         while (step := run_context.session.run(self._global_step_tensor)) < self._wait_until_step:
             patience.look(step, f"global step {self._wait_until_step} before starting training; it is {step}")
             if step - logged > 1000:
@@ -289,10 +290,7 @@ class FinalOpsHook(SessionRunHook):
         self._final_ops_feed_dict = final_ops_feed_dict
         self._final_ops_values: Any = None
 
-    @property
-    def final_ops_values(self) -> Any:
-        """The values, once training has ended."""
-        return self._final_ops_values
+    final_ops_values: Any = readonly("_final_ops_values", "The values, once training has ended.")
 
     def end(self, session: BaseSession) -> None:
         """Runs the operations."""

@@ -46,7 +46,7 @@ class CheckpointSaverListener:
         """Called when training ends, after the last checkpoint."""
 
 
-def saved_or_told(
+def save_or_log(
     saver: Saver, session: BaseSession, path: str, step: int | GlobalStep | None, last: bool = False
 ) -> bool:
     """Saves a checkpoint. On a full disk the one before is left as it was, and that is logged: training goes on.
@@ -158,7 +158,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver = self._get_saver()
         assert saver is not None
-        if not saved_or_told(saver, session, self._save_path, step, self._is_last):
+        if not save_or_log(saver, session, self._save_path, step, self._is_last):
             self._unsaved_step = step
             return False
         self._unsaved_step = None

@@ -31,7 +31,7 @@ from tensorfleet.ops.array.basic import group, no_op
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.state.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
 
-_ENDS = (errors.OutOfRangeError, errors.CancelledError)
+_END_OF_INPUT = (errors.OutOfRangeError, errors.CancelledError)
 
 
 @export("contrib.training.bucket")
@@ -101,7 +101,7 @@ def _fill(queues: list[QueueBase], elements: Elements, which: Tensor, threads: i
     made = choose(elements.keep, put, no_op)
     close = group(*(q.close() for q in queues))
     cancel = group(*(q.close(cancel_pending_enqueues=True) for q in queues))
-    add_queue_runner(QueueRunner(queues[0], [made] * threads, close, cancel, _ENDS))
+    add_queue_runner(QueueRunner(queues[0], [made] * threads, close, cancel, _END_OF_INPUT))
 
 
 def _collect(queues: list[QueueBase], done: FIFOQueue, sizes: list[Any], smaller: bool) -> None:
@@ -110,7 +110,7 @@ def _collect(queues: list[QueueBase], done: FIFOQueue, sizes: list[Any], smaller
     for i, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
         taken = (queue.dequeue_up_to if smaller else queue.dequeue_many)(size, name=f"dequeue_{i}")
         ops.append(done.enqueue([to_tensor(i), *(taken if isinstance(taken, list) else [taken])]))
-    add_queue_runner(QueueRunner(done, ops, queue_closed_exception_types=_ENDS))
+    add_queue_runner(QueueRunner(done, ops, queue_closed_exception_types=_END_OF_INPUT))
 
 
 @export("contrib.training.bucket_by_sequence_length")

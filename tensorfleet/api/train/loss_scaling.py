@@ -12,6 +12,7 @@ from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.nest import flatten
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import convert_to_tensor
@@ -141,20 +142,9 @@ class DynamicLossScale(LossScale):
         )
         self._num_good_steps = self._add_weight("good_steps", 0, dtypes.int64)
 
-    @property
-    def initial_loss_scale(self) -> float:
-        """The scale to begin with."""
-        return self._initial_loss_scale
-
-    @property
-    def increment_period(self) -> int:
-        """After how many good steps it grows."""
-        return self._increment_period
-
-    @property
-    def multiplier(self) -> float:
-        """By how much it grows and shrinks."""
-        return self._multiplier
+    initial_loss_scale: float = readonly("_initial_loss_scale", "The scale to begin with.")
+    increment_period: int = readonly("_increment_period", "After how many good steps it grows.")
+    multiplier: float = readonly("_multiplier", "By how much it grows and shrinks.")
 
     def __call__(self) -> Tensor:
         """The scale as it is now."""

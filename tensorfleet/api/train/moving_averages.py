@@ -13,6 +13,7 @@ from tensorfleet.api.variables.scope import get_variable, get_variable_scope, va
 from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
@@ -148,10 +149,7 @@ class ExponentialMovingAverage:
         self._name = name
         self._averages: dict[Any, Variable] = {}
 
-    @property
-    def name(self) -> str:
-        """The name given to the constructor."""
-        return self._name
+    name: str = readonly("_name", "The name given to the constructor.")
 
     def apply(self, var_list: Iterable[Variable | Tensor] | None = None) -> Operation:
         """An operation that updates the averages of these variables or tensors (all trainable variables)."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op
@@ -47,10 +48,7 @@ class _MutableTable(LookupInterface):
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"table": lambda name=self._name: _TableSaveable(self, name)}
 
-    @property
-    def name(self) -> str:
-        """The name of the table's operation."""
-        return self._name
+    name: str = readonly("_name", "The name of the table's operation.")
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The values of keys, the default for those that are not there."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import register_proto_function
 from tensorfleet.graph.operation import Operation
@@ -92,35 +93,18 @@ class QueueRunner:
         codes: list[int] = [*proto.queue_closed_exception_types] or [errors.OUT_OF_RANGE]
         self._queue_closed_exception_types = tuple(errors.exception_type_from_error_code(c) for c in codes)
 
-    @property
-    def queue(self) -> Any:
-        """The queue that is filled."""
-        return self._queue
-
-    @property
-    def enqueue_ops(self) -> Sequence[Operation]:
-        """The operations that fill it."""
-        return self._enqueue_ops
-
-    @property
-    def close_op(self) -> Operation:
-        """The operation that closes the queue when the input ends."""
-        return self._close_op
-
-    @property
-    def cancel_op(self) -> Operation:
-        """The operation that closes the queue when the threads are to stop."""
-        return self._cancel_op
-
-    @property
-    def queue_closed_exception_types(self) -> tuple[type[errors.OpError], ...]:
-        """The exceptions that mean the end of the input."""
-        return self._queue_closed_exception_types
-
-    @property
-    def exceptions_raised(self) -> list[BaseException]:
-        """What the threads raised, for runners without a coordinator."""
-        return self._exceptions_raised
+    queue: Any = readonly("_queue", "The queue that is filled.")
+    enqueue_ops: Sequence[Operation] = readonly("_enqueue_ops", "The operations that fill it.")
+    close_op: Operation = readonly("_close_op", "The operation that closes the queue when the input ends.")
+    cancel_op: Operation = readonly(
+        "_cancel_op", "The operation that closes the queue when the threads are to stop."
+    )
+    queue_closed_exception_types: tuple[type[errors.OpError], ...] = readonly(
+        "_queue_closed_exception_types", "The exceptions that mean the end of the input."
+    )
+    exceptions_raised: list[BaseException] = readonly(
+        "_exceptions_raised", "What the threads raised, for runners without a coordinator."
+    )
 
     @property
     def name(self) -> str:

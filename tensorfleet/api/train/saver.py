@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import MetaGraphDef, SaverDef
 
 _V2 = 2  # SaverDef.V2, without loading the messages at import
-_FAILED = (
+_RESTORE_FAILED = (
     "Restoring from checkpoint failed. This is most likely due to a {reason}. Please ensure that you have not "
     "altered the graph expected based on the checkpoint. Original error:\n\n{error}"
 )
@@ -191,7 +191,7 @@ class Saver:
                     save_debug_info=save_debug_info,
                 )
         if saved is not None:
-            checkpoint_state.start_to_disk(saved, meta_graph_suffix)
+            checkpoint_state.start_sync(saved, meta_graph_suffix)
             if write_state and self._checkpoints_to_be_deleted:
                 self._delete(self._checkpoints_to_be_deleted.pop(0), meta_graph_suffix)
         return saved
@@ -256,7 +256,7 @@ class Saver:
         except (errors.OpError, OSError) as e:
             logging.warning("Ignoring: %s", e)
 
-    def restore(self, sess: BaseSession, save_path: PathLike) -> None:
+    def restore(self, sess: BaseSession, save_path: PathLike | None) -> None:
         """Gives the variables the values they have in a checkpoint; they need no initialization."""
         if self._is_empty:
             return
@@ -274,11 +274,13 @@ class Saver:
                 self._restore_objects(sess, path, keys)
                 return
             reason = "Variable name or other graph key that is missing from the checkpoint"
-            raise errors.NotFoundError(None, e.op, _FAILED.format(reason=reason, error=e.message)) from e
+            raise errors.NotFoundError(
+                None, e.op, _RESTORE_FAILED.format(reason=reason, error=e.message)
+            ) from e
         except errors.InvalidArgumentError as e:
             reason = "mismatch between the current graph and the graph from the checkpoint"
             raise errors.InvalidArgumentError(
-                None, e.op, _FAILED.format(reason=reason, error=e.message)
+                None, e.op, _RESTORE_FAILED.format(reason=reason, error=e.message)
             ) from e
 
     def _restore_objects(self, sess: BaseSession, path: str, keys: dict[str, str]) -> None:

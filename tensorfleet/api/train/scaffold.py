@@ -15,6 +15,7 @@ from tensorfleet.api.variables.lists import (
 )
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
@@ -93,45 +94,20 @@ class Scaffold:
         value = getattr(self, f"_{name}")
         return Scaffold.get_or_default(name, key, make) if value is None else value
 
-    @property
-    def init_fn(self) -> Callable[[BaseSession], Any] | None:
-        """A function of the session, called after `init_op`."""
-        return self._init_fn
-
-    @property
-    def init_op(self) -> Fetches:
-        """Initializes the global variables."""
-        return self._init_op
-
-    @property
-    def ready_op(self) -> Fetches:
-        """Gives the names of variables without a value."""
-        return self._ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Fetches:
-        """Gives the names of global variables without a value."""
-        return self._ready_for_local_init_op
-
-    @property
-    def local_init_op(self) -> Fetches:
-        """Initializes what belongs to one task: local variables and tables."""
-        return self._local_init_op
-
-    @property
-    def summary_op(self) -> Tensor | None:
-        """All summaries as one tensor."""
-        return self._summary_op
-
-    @property
-    def saver(self) -> Any:
-        """Writes and reads checkpoints."""
-        return self._saver
-
-    @property
-    def init_feed_dict(self) -> FeedDict | None:
-        """What to feed to `init_op`."""
-        return self._init_feed_dict
+    init_fn: Callable[[BaseSession], Any] | None = readonly(
+        "_init_fn", "A function of the session, called after `init_op`."
+    )
+    init_op: Fetches = readonly("_init_op", "Initializes the global variables.")
+    ready_op: Fetches = readonly("_ready_op", "Gives the names of variables without a value.")
+    ready_for_local_init_op: Fetches = readonly(
+        "_ready_for_local_init_op", "Gives the names of global variables without a value."
+    )
+    local_init_op: Fetches = readonly(
+        "_local_init_op", "Initializes what belongs to one task: local variables and tables."
+    )
+    summary_op: Tensor | None = readonly("_summary_op", "All summaries as one tensor.")
+    saver: Any = readonly("_saver", "Writes and reads checkpoints.")
+    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "What to feed to `init_op`.")
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:

@@ -18,9 +18,10 @@ from tensorfleet.api.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from tensorfleet.api.train.waiting import Patience
+from tensorfleet.api.train.waiting import StallTimer
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export, publish
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.run_status import count_run
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 
 # A task went away; what runs in its place continues from the last checkpoint.
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
-_LOST = (
+_SESSION_LOST = (
     "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current "
     "session will be closed and a new session will be created. If this error occurs repeatedly, look at the logs "
     "of the tasks it names. Error: %s"
 )
-_NOT_MADE = (
+_SESSION_NOT_CREATED = (
     "An error was raised while a session was being created. This may be due to a preemption of a connected worker or "
     "parameter server. A new session will be created. Error: %s"
 )
@@ -49,10 +50,7 @@ class StepContext:
         self._session = session
         self._run_with_hooks_fn = run_with_hooks_fn
 
-    @property
-    def session(self) -> BaseSession:
-        """The `tf.Session`; runs on it call no hooks."""
-        return self._session
+    session: BaseSession = readonly("_session", "The `tf.Session`; runs on it call no hooks.")
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """As `MonitoredSession.run`."""
@@ -71,10 +69,7 @@ class _WrappedSession:
         self._sess = sess
         self._wrapped_is_stoppable = isinstance(sess, _WrappedSession)
 
-    @property
-    def graph(self) -> Any:
-        """The graph it runs."""
-        return self._sess.graph
+    graph: Any = readonly("_sess.graph", "The graph it runs.")
 
     @property
     def sess_str(self) -> str:
@@ -129,7 +124,7 @@ class _RecoverableSession(_WrappedSession):
 
     def __init__(self, sess_creator: Any) -> None:
         self._sess_creator = sess_creator
-        self._patience: Patience | None = None  # since the first loss after a run that succeeded
+        self._stall_timer: StallTimer | None = None  # since the first loss after a run that succeeded
         super().__init__(self._create_session())
 
     def _create_session(self) -> Any:
@@ -137,16 +132,16 @@ class _RecoverableSession(_WrappedSession):
             try:
                 return self._sess_creator.create_session()
             except PREEMPTION_ERRORS as e:
-                self._bear(_NOT_MADE, e)
+                self._note_loss(_SESSION_NOT_CREATED, e)
 
-    def _bear(self, text: str, error: errors.OpError) -> None:
+    def _note_loss(self, text: str, error: errors.OpError) -> None:
         """Says that a task was lost, the first time and then now and again; raises when there is no end to it."""
-        if self._patience is None:
+        if self._stall_timer is None:
             logging.info(text, error)
-            self._patience = Patience(settings.RECOVERY_SECONDS, "See to what the error names")
+            self._stall_timer = StallTimer(settings.RECOVERY_SECONDS, "See to what the error names")
             return
-        self._patience.look(None, f"a session that can run; the last error was: {error.message}")
-        self._patience.pause()
+        self._stall_timer.look(None, f"a session that can run; the last error was: {error.message}")
+        self._stall_timer.pause()
 
     def _check_stop(self) -> bool:
         try:
@@ -173,7 +168,7 @@ class _RecoverableSession(_WrappedSession):
                 result = self._sess.run(
                     fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
                 )
-                self._patience = None
+                self._stall_timer = None
                 return result
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
@@ -191,7 +186,7 @@ class _RecoverableSession(_WrappedSession):
                     self._sess = self._create_session()
                     raw_session = _innermost(self._sess)
                 result = self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
-                self._patience = None
+                self._stall_timer = None
                 return result
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
@@ -199,7 +194,7 @@ class _RecoverableSession(_WrappedSession):
     def _lost(self, error: errors.OpError) -> None:
         self.close()
         self._sess = None
-        self._bear(_LOST, error)
+        self._note_loss(_SESSION_LOST, error)
 
 
 def _innermost(sess: Any) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tensorfleet.api.train.types import AnySession, FeedDict, Fetches, PathLike
     from tensorfleet.base.protos import ConfigProto, RunOptions
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.1, 0.5
 
 
 @export("train.SessionManager", "python.training.session_manager.SessionManager")
@@ -150,7 +150,7 @@ class SessionManager:
         DeadlineExceededError when that did not happen within `max_wait_secs`.
         """
         self._target = master
-        wait = _Wait(max_wait_secs)
+        wait = _PollingWait(max_wait_secs)
         sess = None
         local_done = False
         while True:
@@ -179,7 +179,7 @@ class SessionManager:
                     f"Session was not ready after waiting {wait.limit:.0f} secs. {for_local or missing}. Is the "
                     "chief running? It initializes or restores the variables.",
                 )
-            if wait.silent_for(self._recovery_wait_secs):
+            if wait.log_due_after(self._recovery_wait_secs):
                 logging.info(
                     "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
                     for_local,
@@ -209,12 +209,12 @@ class SessionManager:
             return sess, True
         if not checkpoint_dir:
             return sess, False
-        wait = _Wait(max_wait_secs)
+        wait = _PollingWait(max_wait_secs)
         state = get_checkpoint_state(checkpoint_dir)
         while state is None:
             if not wait_for_checkpoint or not wait.pause():
                 return sess, False
-            if wait.silent_for(self._recovery_wait_secs):
+            if wait.log_due_after(self._recovery_wait_secs):
                 logging.info("Waiting for checkpoint to be available.")
             state = get_checkpoint_state(checkpoint_dir)
         if not self._live.replaces(sess, state.model_checkpoint_path):
@@ -262,14 +262,14 @@ def ready(op: Fetches, sess: AnySession, msg: str) -> tuple[bool, str | None]:
     return False, "Variables not initialized: " + ", ".join(name.decode() for name in missing)
 
 
-class _Wait:
+class _PollingWait:
     """Pauses between looking, short at first; ends when a limit is reached."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = float("inf") if limit is None else limit
         self._end = time.monotonic() + self.limit
-        self._next = _FIRST_PAUSE
-        self._said = float("-inf")
+        self._next = _FIRST_PAUSE_SECONDS
+        self._last_logged = float("-inf")
 
     def pause(self) -> bool:
         """Sleeps; False when no time is left for that."""
@@ -277,15 +277,15 @@ class _Wait:
         if left <= 0:
             return False
         time.sleep(min(self._next, left))
-        self._next = min(self._next * 1.5, _LONGEST_PAUSE)
+        self._next = min(self._next * 1.5, _MAX_PAUSE_SECONDS)
         return True
 
-    def silent_for(self, seconds: float) -> bool:
+    def log_due_after(self, seconds: float) -> bool:
         """Whether nothing was said for that long; what is said now counts."""
         now = time.monotonic()
-        if now < self._said + seconds:
+        if now < self._last_logged + seconds:
             return False
-        self._said = now
+        self._last_logged = now
         return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 
 if TYPE_CHECKING:
     from tensorfleet.api.train.coordinator import Coordinator
@@ -75,20 +76,11 @@ class SessionRunContext:
         self._session = session
         self._stop_requested = False
 
-    @property
-    def original_args(self) -> SessionRunArgs:
-        """The arguments that the program gave to `run`."""
-        return self._original_args
-
-    @property
-    def session(self) -> BaseSession:
-        """The `tf.Session`; runs on it do not call hooks."""
-        return self._session
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether somebody called `request_stop`."""
-        return self._stop_requested
+    original_args: SessionRunArgs = readonly(
+        "_original_args", "The arguments that the program gave to `run`."
+    )
+    session: BaseSession = readonly("_session", "The `tf.Session`; runs on it do not call hooks.")
+    stop_requested: bool = readonly("_stop_requested", "Whether somebody called `request_stop`.")
 
     def request_stop(self) -> None:
         """Ends the training: `should_stop()` is true after this run."""

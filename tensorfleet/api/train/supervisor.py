@@ -28,6 +28,7 @@ from tensorfleet.api.variables.lists import (
 )
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
 from tensorfleet.graph.operation import Operation, Tensor
@@ -147,75 +148,29 @@ class Supervisor:
 
     # -- what it works with --
 
-    @property
-    def is_chief(self) -> bool:
-        """Whether this is the task that initializes and saves."""
-        return self._is_chief
-
-    @property
-    def session_manager(self) -> SessionManager:
-        """Makes the sessions."""
-        return self._session_manager
-
-    @property
-    def coord(self) -> Coordinator:
-        """Stops the threads together."""
-        return self._coord
-
-    @property
-    def init_op(self) -> Fetches:
-        """Initializes the variables."""
-        return self._init_op
-
-    @property
-    def init_feed_dict(self) -> FeedDict | None:
-        """What to feed to `init_op`."""
-        return self._init_feed_dict
-
-    @property
-    def ready_op(self) -> Fetches:
-        """Gives the names of variables without a value."""
-        return self._ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Fetches:
-        """Gives the names of what `local_init_op` needs and has no value yet."""
-        return self._ready_for_local_init_op
-
-    @property
-    def summary_writer(self) -> Any:
-        """The chief's writer of events, or None."""
-        return self._summary_writer
-
-    @property
-    def summary_op(self) -> Any:
-        """All summaries as one tensor, or None."""
-        return self._summary_op
-
-    @property
-    def save_summaries_secs(self) -> float | None:
-        """Seconds between summaries; None when this is not the chief."""
-        return self._save_summaries_secs
-
-    @property
-    def global_step(self) -> Any:
-        """The variable that counts steps, or None."""
-        return self._global_step
-
-    @property
-    def saver(self) -> Any:
-        """Writes checkpoints, or None."""
-        return self._saver
-
-    @property
-    def save_model_secs(self) -> float | None:
-        """Seconds between checkpoints; None when this is not the chief."""
-        return self._save_model_secs
-
-    @property
-    def save_path(self) -> str | None:
-        """How the paths of checkpoints begin; None without `logdir`, or when this is not the chief."""
-        return self._save_path
+    is_chief: bool = readonly("_is_chief", "Whether this is the task that initializes and saves.")
+    session_manager: SessionManager = readonly("_session_manager", "Makes the sessions.")
+    coord: Coordinator = readonly("_coord", "Stops the threads together.")
+    init_op: Fetches = readonly("_init_op", "Initializes the variables.")
+    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "What to feed to `init_op`.")
+    ready_op: Fetches = readonly("_ready_op", "Gives the names of variables without a value.")
+    ready_for_local_init_op: Fetches = readonly(
+        "_ready_for_local_init_op", "Gives the names of what `local_init_op` needs and has no value yet."
+    )
+    summary_writer: Any = readonly("_summary_writer", "The chief's writer of events, or None.")
+    summary_op: Any = readonly("_summary_op", "All summaries as one tensor, or None.")
+    save_summaries_secs: float | None = readonly(
+        "_save_summaries_secs", "Seconds between summaries; None when this is not the chief."
+    )
+    global_step: Any = readonly("_global_step", "The variable that counts steps, or None.")
+    saver: Any = readonly("_saver", "Writes checkpoints, or None.")
+    save_model_secs: float | None = readonly(
+        "_save_model_secs", "Seconds between checkpoints; None when this is not the chief."
+    )
+    save_path: str | None = readonly(
+        "_save_path",
+        "How the paths of checkpoints begin; None without `logdir`, or when this is not the chief.",
+    )
 
     # -- starting --
 

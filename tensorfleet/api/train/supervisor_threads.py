@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.coordinator import LooperThread
 from tensorfleet.api.train.global_step import global_step as value_of_step
-from tensorfleet.api.train.hooks_saving import saved_or_told
+from tensorfleet.api.train.hooks_saving import save_or_log
 from tensorfleet.base import logging
 from tensorfleet.base.naming import export
 
@@ -85,7 +85,7 @@ class SVTimerCheckpointThread(LooperThread):
         sv = self._sv
         assert sv.save_path is not None  # a supervisor starts this thread only if it has a logdir
         logging.info("Saving checkpoint to path %s", sv.save_path)
-        if not saved_or_told(sv.saver, self._sess, sv.save_path, sv.global_step):
+        if not save_or_log(sv.saver, self._sess, sv.save_path, sv.global_step):
             return
         if sv.summary_writer and sv.global_step is not None:
             done = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=sv.save_path)

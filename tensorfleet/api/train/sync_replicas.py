@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tensorfleet.session.session import BaseSession
 
 _REPORT_SECONDS = 30.0
-_FAREWELL_MS = 2000
+_RELEASE_TIMEOUT_MS = 2000
 
 
 @export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
@@ -186,13 +186,13 @@ class SyncReplicasOptimizer(Optimizer):
         if self._variable_averages is not None:
             with control_dependencies([sync]), name_scope(""):
                 sync = self._variable_averages.apply(self._variables_to_average)
-        self._chief_queue_runner = self._updates([sync])
+        self._chief_queue_runner = self._make_runner([sync])
 
-    def _updates(self, enqueue_ops: Sequence[Operation]) -> _Updates:
+    def _make_runner(self, enqueue_ops: Sequence[Operation]) -> _UpdateRunner:
         queue = self._sync_token_queue.queue_ref.op
         queue._set_attr(REPLICAS, self._total_num_replicas)
         queue._set_attr(AGGREGATE, self._replicas_to_aggregate)
-        return _Updates(self._sync_token_queue, enqueue_ops)
+        return _UpdateRunner(self._sync_token_queue, enqueue_ops)
 
     def _set_steps(self) -> list[Operation]:
         made = []
@@ -201,12 +201,12 @@ class SyncReplicasOptimizer(Optimizer):
                 made.append(accumulator.set_global_step(self._global_step, name="SetGlobalStep"))
         return made
 
-    def get_chief_queue_runner(self) -> _Updates:
+    def get_chief_queue_runner(self) -> _UpdateRunner:
         """What makes the updates; the chief starts it, and nobody else."""
         if self._chief_queue_runner is None:
             raise ValueError("Should be called after apply_gradients().")
-        if not isinstance(self._chief_queue_runner, _Updates):  # of a subclass that makes its own
-            self._chief_queue_runner = self._updates(self._chief_queue_runner.enqueue_ops)
+        if not isinstance(self._chief_queue_runner, _UpdateRunner):  # of a subclass that makes its own
+            self._chief_queue_runner = self._make_runner(self._chief_queue_runner.enqueue_ops)
         return self._chief_queue_runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
@@ -222,11 +222,11 @@ class SyncReplicasOptimizer(Optimizer):
             )
         if num_tokens > 0:
             put = self._tokens_of_no_update(num_tokens, "")
-            self.get_chief_queue_runner().farewell = [put] * -(-self._total_num_replicas // num_tokens)
+            self.get_chief_queue_runner().release_ops = [put] * -(-self._total_num_replicas // num_tokens)
             return put
         scope = f"{self._name}_no_init_tokens"  # of their own: names of later operations stay TensorFlow's
         begin, end = (self._tokens_of_no_update(n, scope) for n in (0, self._total_num_replicas))
-        self.get_chief_queue_runner().farewell = [end]
+        self.get_chief_queue_runner().release_ops = [end]
         with control_dependencies([begin]):
             return no_op(name="no_init_tokens")
 
@@ -277,7 +277,7 @@ class _Report:
     """Logs how many gradients were dropped, whenever that has changed."""
 
     def __init__(self) -> None:
-        self._told: dict[str, int] = {}
+        self._logged: dict[str, int] = {}
         self._next = time.monotonic() + _REPORT_SECONDS
 
     def when_due(self, sess: BaseSession) -> None:
@@ -292,8 +292,8 @@ class _Report:
             dropped = dropped_gradients(sess)
         except errors.OpError:
             return
-        if dropped != self._told:
-            self._told = dropped
+        if dropped != self._logged:
+            self._logged = dropped
             each = ", ".join(f"{n} of {task}" for task, n in dropped.items())
             logging.info("Stale gradients dropped so far: %s", each)
 
@@ -305,14 +305,14 @@ def _current(global_step: GlobalStep) -> Any:
     return read._ref() if held_by_reference else read
 
 
-class _Updates(QueueRunner):
+class _UpdateRunner(QueueRunner):
     """Makes updates until the training stops.
 
     An update waits for gradients, so nobody waits for this thread: the session's end is its end too. The queue
     of tokens stays open, for a chief that starts again; only a failed update closes it, to wake the replicas.
     """
 
-    farewell: Sequence[Operation] = ()  # puts in a last token for each replica
+    release_ops: Sequence[Operation] = ()  # puts in a last token for each replica
 
     def create_threads(
         self, sess: BaseSession, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
@@ -321,16 +321,20 @@ class _Updates(QueueRunner):
 
         None when they run for this session already.
         """
-        made = self.updating(sess, coord, start)
+        made = self.start_updates(sess, coord, start)
         if made and coord is not None:
             name = f"QueueRunnerThread-{self.name}-close_on_stop"
-            made.append(threading.Thread(target=self._release, args=(sess, coord), name=name, daemon=True))
+            made.append(
+                threading.Thread(target=self._release_on_stop, args=(sess, coord), name=name, daemon=True)
+            )
             coord.register_thread(made[-1])
             if start:
                 made[-1].start()
         return made
 
-    def updating(self, sess: BaseSession, coord: Coordinator | None, start: bool) -> list[threading.Thread]:
+    def start_updates(
+        self, sess: BaseSession, coord: Coordinator | None, start: bool
+    ) -> list[threading.Thread]:
         """The thread that makes the updates; none when it runs for this session already."""
         with self._lock:
             if self._runs_per_session.get(sess, 0) > 0:
@@ -349,19 +353,19 @@ class _Updates(QueueRunner):
             from tensorfleet.base.protos import RunOptions
 
             with contextlib.suppress(Exception):
-                self.say_farewell(sess, RunOptions(timeout_in_ms=_FAREWELL_MS))
+                self.release_replicas(sess, RunOptions(timeout_in_ms=_RELEASE_TIMEOUT_MS))
 
-    def _release(self, sess: BaseSession, coord: Coordinator) -> None:
+    def _release_on_stop(self, sess: BaseSession, coord: Coordinator) -> None:
         """When the training stops in good order: replicas that wait for the next update see that there is none."""
         coord.wait_for_stop()
         if coord._error is not None:
             return
         with contextlib.suppress(Exception):
-            self.say_farewell(sess)
+            self.release_replicas(sess)
 
-    def say_farewell(self, sess: BaseSession, options: RunOptions | None = None) -> None:
+    def release_replicas(self, sess: BaseSession, options: RunOptions | None = None) -> None:
         """Lets each replica make one more step, and tells who waits after that that the training is over."""
-        for put in self.farewell:
+        for put in self.release_ops:
             sess.run(put, options=options)
 
     def _update(self, sess: BaseSession, coord: Coordinator | None) -> None:
@@ -421,10 +425,10 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         if self._init_tokens_op is not None:
             session.run(self._init_tokens_op)
         if self._q_runner is not None:
-            self._q_runner.updating(session, coord, start=True)
+            self._q_runner.start_updates(session, coord, start=True)
 
     def end(self, session: BaseSession) -> None:
         """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
         if self._q_runner is not None:
             _Report().now(session)
-            self._q_runner.say_farewell(session)
+            self._q_runner.release_replicas(session)

@@ -17,10 +17,10 @@ from tensorfleet.ops.random import ops as random_ops
 if TYPE_CHECKING:
     from tensorfleet.api.variables.partitioned import PartitionInfo
 
-_WORDS = {1: "three", 2: "four", 3: "five"}
+_NUMBER_WORDS = {1: "three", 2: "four", 3: "five"}
 
 
-class _Draws:
+class _OrthogonalDraws:
     """Random matrices, each with a seed of its own that follows from the first."""
 
     def __init__(self, size: int, kind: DType, seed: int | None) -> None:
@@ -64,15 +64,15 @@ class _ConvolutionOrthogonal(Initializer):
     ) -> Tensor:
         sizes = [int(d) for d in as_shape(shape).as_list()]
         if len(sizes) - 2 not in self._dims:
-            words = " or ".join(_WORDS[d] for d in self._dims)
+            words = " or ".join(_NUMBER_WORDS[d] for d in self._dims)
             raise ValueError(f"The tensor to initialize must be {words}-dimensional")
         if sizes[-2] > sizes[-1]:
             raise ValueError("In_filters cannot be greater than out_filters.")
         kind = dtypes.as_dtype(dtype or self.dtype)
-        made = self._kernel(sizes, _Draws(sizes[-1], kind, self.seed))
+        made = self._kernel(sizes, _OrthogonalDraws(sizes[-1], kind, self.seed))
         return apply("Mul", constant(self.gain, kind), made)
 
-    def _kernel(self, sizes: list[int], draws: _Draws) -> Tensor:
+    def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         raise TypeError("An initializer of your own defines _kernel().")
 
 
@@ -84,7 +84,7 @@ class _ConvolutionOrthogonal(Initializer):
 class ConvolutionDeltaOrthogonal(_ConvolutionOrthogonal):
     """Zero everywhere but in the middle of the kernel, where an orthogonal matrix is."""
 
-    def _kernel(self, sizes: list[int], draws: _Draws) -> Tensor:
+    def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         rows = apply("Slice", draws.orthogonal(), [0, 0], [sizes[-2], sizes[-1]])
         middle = [[(n - 1) // 2 for n in sizes[:-2]]]
         return apply("ScatterNd", middle, apply("ExpandDims", rows, 0), sizes)
@@ -93,7 +93,7 @@ class ConvolutionDeltaOrthogonal(_ConvolutionOrthogonal):
 class _Paraunitary(_ConvolutionOrthogonal):
     """An orthogonal matrix times factors, for each axis and step, of a projection here and of the rest one place on."""
 
-    def _kernel(self, sizes: list[int], draws: _Draws) -> Tensor:
+    def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         spatial = sizes[:-2]
         if len(set(spatial)) != 1:
             raise ValueError(f"Kernel sizes must be equal: {spatial}.")

@@ -74,7 +74,7 @@ class PartitionInfo:
         return cut[0] if cut else None
 
 
-class Slices:
+class ShapePartition:
     """How a shape is cut: `counts` parts along each axis, at most one of them more than one."""
 
     def __init__(self, shape: list[int], counts: list[int]) -> None:
@@ -95,7 +95,7 @@ class Slices:
             yield offset, size
 
 
-def partition(partitioner: Partitioner, shape: TensorShape, dtype: dtypes.DType) -> Slices:
+def partition(partitioner: Partitioner, shape: TensorShape, dtype: dtypes.DType) -> ShapePartition:
     """Asks a partitioner how to cut, and checks its answer."""
     if not shape.is_fully_defined():
         raise ValueError(
@@ -121,7 +121,7 @@ def partition(partitioner: Partitioner, shape: TensorShape, dtype: dtypes.DType)
     for size, count in zip(dims, counts, strict=True):
         if size < count:
             raise ValueError(f"Partitioner asks for {count} parts of an axis of length {size}.")
-    return Slices(dims, counts)
+    return ShapePartition(dims, counts)
 
 
 class PartitionedVariable:
