@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from tensorfleet.api.distribute.replicas import ReplicaContext
     from tensorfleet.api.distribute.strategy import Strategy
     from tensorfleet.api.variables.variable import VariableAggregation
+    from tensorfleet.cluster.membership.spec import ClusterSpec
+
+
+#: A function of the program, which is called with the program's arguments.
+Function: TypeAlias = Callable[..., Any]
+
+#: Keyword arguments of such a function.
+Keywords: TypeAlias = "Mapping[str, Any] | None"
+
+#: A cluster as users describe it.
+ClusterLike: TypeAlias = "ClusterSpec | Mapping[str, Any]"
 
 
 @export("distribute.ReduceOp")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tensorfleet.api.distribute.context import ClusterLike
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.cluster.membership.spec import ClusterSpec
@@ -35,7 +35,7 @@ class WorkerContext:
     def __init__(
         self,
         strategy: Strategy,
-        cluster_spec: ClusterSpec | Mapping[str, Any] | None,
+        cluster_spec: ClusterLike | None,
         task_type: str | None,
         task_id: int | None,
         session_config: ConfigProto | None = None,

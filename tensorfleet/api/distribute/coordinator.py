@@ -9,9 +9,10 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.api.distribute.context import ClusterLike, Function
 from tensorfleet.api.distribute.coordinating import WorkerContext
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.base import errors, logging
@@ -68,7 +69,7 @@ _thread_local = threading.local()
 
 
 def _run_std_server(
-    cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
+    cluster_spec: ClusterLike | None = None,
     task_type: str | None = None,
     task_id: int | None = None,
     session_config: ConfigProto | None = None,
@@ -99,14 +100,14 @@ class _Run:
     """What all tasks of one call have in common."""
 
     def __init__(
-        self, worker_fn: Callable[..., Any], strategy: Strategy, cluster: ClusterSpec, rpc_layer: str | None
+        self, worker_fn: Function, strategy: Strategy, cluster: ClusterSpec, rpc_layer: str | None
     ) -> None:
         self.worker_fn, self.strategy = worker_fn, strategy
         self.cluster, self.rpc_layer = cluster, rpc_layer
 
     def single(
         self,
-        worker_fn: Callable[..., Any],
+        worker_fn: Function,
         strategy: Strategy,
         job: str | None,
         index: int | None,
@@ -119,7 +120,7 @@ class _Run:
             return worker_fn(strategy)
 
     def in_threads(
-        self, config: ConfigProto | None, eval_fn: Callable[..., Any] | None, eval_strategy: Strategy | None
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
     ) -> None:
         """Calls the worker function for every worker, each in a thread with a graph of its own."""
         jobs = [job for job in (TaskType.CHIEF, TaskType.WORKER) if job in self.cluster.jobs]
@@ -141,7 +142,7 @@ class _Run:
         evaluated()
 
     def in_graph(
-        self, config: ConfigProto | None, eval_fn: Callable[..., Any] | None, eval_strategy: Strategy | None
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
     ) -> Any:
         """Calls the worker function once: it builds a graph for all workers."""
         evaluated = self.evaluating(config, eval_fn, eval_strategy)
@@ -151,7 +152,7 @@ class _Run:
         return result
 
     def evaluating(
-        self, config: ConfigProto | None, eval_fn: Callable[..., Any] | None, eval_strategy: Strategy | None
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
     ) -> Callable[[], None]:
         """Sets the evaluator to work, where the cluster has one: what waits for its end, and raises what it failed of."""
         if TaskType.EVALUATOR not in self.cluster.jobs:
@@ -167,11 +168,7 @@ class _Run:
         return lambda: alone.join([thread])
 
     def evaluate(
-        self,
-        config: ConfigProto | None,
-        eval_fn: Callable[..., Any] | None,
-        eval_strategy: Strategy | None,
-        index: int,
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None, index: int
     ) -> Any:
         """Calls the function of the evaluator."""
         strategy = eval_strategy or self.strategy
@@ -180,12 +177,12 @@ class _Run:
 
 
 def run_distribute_coordinator(
-    worker_fn: Callable[..., Any],
+    worker_fn: Function,
     strategy: Strategy,
-    eval_fn: Callable[..., Any] | None = None,
+    eval_fn: Function | None = None,
     eval_strategy: Strategy | None = None,
     mode: str = CoordinatorMode.STANDALONE_CLIENT,
-    cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
+    cluster_spec: ClusterLike | None = None,
     task_type: str | None = None,
     task_id: int | None = None,
     session_config: ConfigProto | None = None,
@@ -219,7 +216,7 @@ def _as_task(
     job: str,
     index: int,
     config: ConfigProto | None,
-    eval_fn: Callable[..., Any] | None,
+    eval_fn: Function | None,
     eval_strategy: Strategy | None,
     environment: str | None,
 ) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
-from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.context import Function, Mode, ReduceOp
 from tensorfleet.api.distribute.values import PerReplica
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.api.variables.variable import ResourceVariable, VariableAggregation
@@ -124,14 +123,14 @@ class DistributedVariable(ResourceVariable):
             lambda v, x: v._scatter(kind, x, use_locking, name), delta, f"scatter_{kind.lower()}"
         )
 
-    def _updated(self, update: Callable[..., Any], value: object, method: str) -> Any:
+    def _updated(self, update: Function, value: object, method: str) -> Any:
         raise AssertionError("made by MirroredVariable or SyncOnReadVariable")
 
 
 class MirroredVariable(DistributedVariable):
     """A variable whose copies are equal: what replicas write is put together by its aggregation, then written to all."""
 
-    def _updated(self, update: Callable[..., Any], value: object, method: str) -> Any:
+    def _updated(self, update: Function, value: object, method: str) -> Any:
         here = self._where()
         if here.updating is not None:
             return update(self._chosen, value)
@@ -171,7 +170,7 @@ class SyncOnReadVariable(DistributedVariable):
     #: whether a replica that reads it gets what all come to, as the value of a metric must be
     _summed_for_replicas = False
 
-    def _updated(self, update: Callable[..., Any], value: object, method: str) -> Any:
+    def _updated(self, update: Function, value: object, method: str) -> Any:
         here = self._where()
         if here.replica is not None or here.updating is not None:
             return update(self._chosen, value)

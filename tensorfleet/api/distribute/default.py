@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
-from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.context import Function, Keywords, Mode, ReduceOp
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.replicas import ReplicaContext
 from tensorfleet.api.distribute.strategy import Strategy
@@ -67,9 +67,7 @@ class DefaultExtended(StrategyExtended):
     def variable_created_in_scope(self, v: Variable) -> bool:
         return getattr(v, "_distribute_strategy", None) is None
 
-    def call_for_each_replica(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def call_for_each_replica(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         with context.entered(default_mode()):
             return fn(*args, **(kwargs or {}))
 
@@ -87,9 +85,9 @@ class DefaultExtended(StrategyExtended):
     def update(
         self,
         var: Variable,
-        fn: Callable[..., Any],
+        fn: Function,
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
         from tensorfleet.graph.scopes import colocate_with
@@ -101,9 +99,9 @@ class DefaultExtended(StrategyExtended):
     def update_non_slot(
         self,
         colocate_with: object,
-        fn: Callable[..., Any],
+        fn: Function,
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
         made = fn(*args, **(kwargs or {}))

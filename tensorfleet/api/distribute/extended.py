@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context, inputs, reducing
-from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.context import ClusterLike, Function, Keywords, Mode, ReduceOp
 from tensorfleet.api.distribute.values import Mirrored, is_distributed, parts_of, regroup, select, select_copy
 from tensorfleet.api.variables.creation import variable_creator_scope
 from tensorfleet.api.variables.scope import get_variable_scope
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tensorfleet.api.distribute.strategy import Strategy
     from tensorfleet.api.variables.types import VariableMaker
     from tensorfleet.base.protos import ConfigProto
-    from tensorfleet.cluster.membership.spec import ClusterSpec
     from tensorfleet.session.session import BaseSession
 
 _NAME_SUFFIX = re.compile(r"_\d+(?=/|$)")
@@ -102,7 +101,7 @@ class StrategyExtended:
     def _configure(
         self,
         session_config: ConfigProto | None,
-        cluster_spec: ClusterSpec | Mapping[str, Any] | None,
+        cluster_spec: ClusterLike | None,
         task_type: str | None,
         task_id: int | None,
     ) -> None:
@@ -185,17 +184,13 @@ class StrategyExtended:
 
     # -- replicas --
 
-    def call_for_each_replica(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def call_for_each_replica(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         """Calls `fn` for each replica, with its part of the arguments."""
         context.require_cross_replica(self._strategy)
         with self._strategy.scope():
             return self._call_for_each_replica(fn, args, kwargs or {})
 
-    def _call_for_each_replica(
-        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
+    def _call_for_each_replica(self, fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         devices = self.worker_devices
         from tensorfleet.api.distribute.replicas import ReplicaContext, ThreadedReplica, run_replicas
 
@@ -293,9 +288,9 @@ class StrategyExtended:
     def update(
         self,
         var: Variable,
-        fn: Callable[..., Any],
+        fn: Function,
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
         """Calls `fn(copy, ...)` for each copy of a variable, with its part of the arguments."""
@@ -303,12 +298,7 @@ class StrategyExtended:
         return self._update(var, fn, args, kwargs or {}, group)
 
     def _update(
-        self,
-        var: Variable,
-        fn: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        group: bool,
+        self, var: Variable, fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any], group: bool
     ) -> Any:
         results = []
         copies = parts_of(var)
@@ -324,9 +314,9 @@ class StrategyExtended:
     def update_non_slot(
         self,
         colocate_with: object,
-        fn: Callable[..., Any],
+        fn: Function,
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
         """Calls `fn` on each of the devices that `non_slot_devices` gave."""
@@ -334,12 +324,7 @@ class StrategyExtended:
         return self._update_non_slot(colocate_with, fn, args, kwargs or {}, group)
 
     def _update_non_slot(
-        self,
-        colocate_with: object,
-        fn: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        group: bool,
+        self, colocate_with: object, fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any], group: bool
     ) -> Any:
         results = []
         devices = reducing.devices_of(colocate_with)
@@ -398,11 +383,7 @@ class StrategyExtended:
         return inputs.numpy_dataset(numpy_input)
 
     def experimental_run_steps_on_iterator(
-        self,
-        fn: Callable[..., Any],
-        iterator: InputIterator,
-        iterations: int = 1,
-        initial_loop_values: object = None,
+        self, fn: Function, iterator: InputIterator, iterations: int = 1, initial_loop_values: object = None
     ) -> StepsContext:
         """Calls `fn(context, element)` for a number of elements, one after the other; gives one operation for all."""
         context.require_cross_replica(self._strategy)
@@ -410,18 +391,14 @@ class StrategyExtended:
             return self._experimental_run_steps_on_iterator(fn, iterator, iterations, initial_loop_values)
 
     def _experimental_run_steps_on_iterator(
-        self,
-        fn: Callable[..., Any],
-        iterator: InputIterator,
-        iterations: int,
-        initial_loop_values: object = None,
+        self, fn: Function, iterator: InputIterator, iterations: int, initial_loop_values: object = None
     ) -> StepsContext:
         done: list[Operation] = []
         steps = StepsContext()
         for _ in range(iterations):
             with control_dependencies(done):
                 result = fn(steps, iterator.get_next())
-                done = [group_ops(*[p for p in _operations(result)])]
+                done = [group_ops(*_operations(result))]
         steps.run_op = done[0]
         return steps
 

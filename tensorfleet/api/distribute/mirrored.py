@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.api.distribute.context import ClusterLike
 from tensorfleet.api.distribute.copies import (
     AggregatingVariable,
     DistributedVariable,
@@ -120,7 +121,7 @@ class MirroredExtended(StrategyExtended):
     def _configure(
         self,
         session_config: ConfigProto | None,
-        cluster_spec: ClusterSpec | Mapping[str, Any] | None,
+        cluster_spec: ClusterLike | None,
         task_type: str | None,
         task_id: int | None,
     ) -> None:

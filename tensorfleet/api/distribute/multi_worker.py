@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored
-from tensorfleet.api.distribute.context import ReduceOp
+from tensorfleet.api.distribute.context import ClusterLike, ReduceOp
 from tensorfleet.api.distribute.reducing import placed
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.variables.variable import Variable
@@ -76,7 +76,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _configure(
         self,
         session_config: ConfigProto | None,
-        cluster_spec: ClusterSpec | Mapping[str, Any] | None,
+        cluster_spec: ClusterLike | None,
         task_type: str | None,
         task_id: int | None,
     ) -> None:

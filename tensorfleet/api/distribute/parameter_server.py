@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored, reducing
+from tensorfleet.api.distribute.context import ClusterLike
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.train.device_setter import replica_device_setter
@@ -87,7 +87,7 @@ class ParameterServerExtended(StrategyExtended):
     def _configure(
         self,
         session_config: ConfigProto | None,
-        cluster_spec: ClusterSpec | Mapping[str, Any] | None,
+        cluster_spec: ClusterLike | None,
         task_type: str | None,
         task_id: int | None,
     ) -> None:

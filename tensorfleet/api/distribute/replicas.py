@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
-from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.context import Function, Keywords, Mode, ReduceOp
 from tensorfleet.api.distribute.values import regroup, select
 from tensorfleet.api.variables.getter import store_of
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
@@ -60,16 +60,12 @@ class ReplicaContext:
         context.require_replica(self)
         return (self._strategy.extended.worker_devices[self._index],)
 
-    def merge_call(
-        self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def merge_call(self, merge_fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         """Calls `merge_fn(strategy, ...)` once for all replicas, with what each of them passed, and gives each its part."""
         context.require_replica(self)
         return self._merge_call(merge_fn, args, kwargs or {})
 
-    def _merge_call(
-        self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
+    def _merge_call(self, merge_fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         with context.entered(Mode(self._strategy)):
             return merge_fn(self._strategy, *args, **kwargs)
 
@@ -200,9 +196,7 @@ class ThreadedReplica(ReplicaContext):
                 self.result = self._body()
                 self.counts = store.scopes
 
-    def _merge_call(
-        self, merge_fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
+    def _merge_call(self, merge_fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         self.asked = (merge_fn, args, kwargs)
         self.scope = get_variable_scope()
         self._pause()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
-from tensorfleet.api.distribute.context import ReduceOp
+from tensorfleet.api.distribute.context import ClusterLike, Function, Keywords, ReduceOp
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.inputs import InputContext, InputIterator, InputReplicationMode
 from tensorfleet.api.distribute.values import is_distributed, parts_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tensorfleet.api.data.dataset import Dataset
     from tensorfleet.api.variables.variable import Variable
     from tensorfleet.base.protos import ConfigProto
-    from tensorfleet.cluster.membership.spec import ClusterSpec
     from tensorfleet.session.session import BaseSession
 
 
@@ -52,20 +51,16 @@ class Strategy:
         "_extended._num_replicas_in_sync", "How many replicas' gradients make one update."
     )
 
-    def experimental_run_v2(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def experimental_run_v2(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         """Calls `fn` for each replica, with its part of the arguments; gives what they returned, one value per replica."""
         with self.scope():
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
-    def run(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def run(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         """`experimental_run_v2` by its later name."""
         return self.experimental_run_v2(fn, args, kwargs)
 
-    def experimental_run(self, fn: Callable[..., Any], input_iterator: InputIterator | None = None) -> Any:
+    def experimental_run(self, fn: Function, input_iterator: InputIterator | None = None) -> Any:
         """Calls `fn` for each replica with the next element of an iterator of `make_dataset_iterator`."""
         with self.scope():
             args = () if input_iterator is None else (input_iterator.get_next(),)
@@ -150,7 +145,7 @@ class Strategy:
     def configure(
         self,
         session_config: ConfigProto | None = None,
-        cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
+        cluster_spec: ClusterLike | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
@@ -172,7 +167,7 @@ class Strategy:
         raise RuntimeError("Must only deepcopy DistributionStrategy.")
 
 
-def _over_structure(function: Callable[..., Any], value: Any) -> Any:
+def _over_structure(function: Function, value: Any) -> Any:
     if isinstance(value, dict):
         return type(value)((k, function(v)) for k, v in value.items())
     return type(value)(function(v) for v in value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
-from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -22,6 +22,9 @@ from tensorfleet.ops.array.shape import reshape
 from tensorfleet.ops.array.stack import stack
 from tensorfleet.ops.math.binary import add
 from tensorfleet.ops.random.stateful import PHILOX
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import AnyShape
 
 _THREEFRY = 2
 _SIZES = {PHILOX: 3, _THREEFRY: 2}
@@ -56,7 +59,7 @@ def _state_tensor(state: TensorLike) -> Tensor:
     return to_tensor(state, dtypes.int64)
 
 
-def _shape_tensor(shape: ShapeLike | Tensor) -> Tensor:
+def _shape_tensor(shape: AnyShape) -> Tensor:
     return to_tensor(
         shape, dtypes.int64 if isinstance(shape, (list, tuple)) and not shape else None, name="shape"
     )
@@ -135,12 +138,12 @@ class Generator:
     def _algorithm(self) -> Tensor:
         return constant(self._alg, dtypes.int64)
 
-    def _draw(self, op_type: str, shape: ShapeLike | Tensor, *limits: Tensor, **options: Any) -> Tensor:
+    def _draw(self, op_type: str, shape: AnyShape, *limits: Tensor, **options: Any) -> Tensor:
         return apply(op_type, self._state.handle, self._algorithm(), _shape_tensor(shape), *limits, **options)
 
     def normal(
         self,
-        shape: ShapeLike | Tensor,
+        shape: AnyShape,
         mean: TensorLike = 0.0,
         stddev: TensorLike = 1.0,
         dtype: DTypeLike = dtypes.float32,
@@ -151,7 +154,7 @@ class Generator:
 
     def truncated_normal(
         self,
-        shape: ShapeLike | Tensor,
+        shape: AnyShape,
         mean: TensorLike = 0.0,
         stddev: TensorLike = 1.0,
         dtype: DTypeLike = dtypes.float32,
@@ -164,7 +167,7 @@ class Generator:
         self,
         op_type: str,
         scope_name: str,
-        shape: ShapeLike | Tensor,
+        shape: AnyShape,
         mean: TensorLike,
         stddev: TensorLike,
         dtype: DTypeLike,
@@ -176,7 +179,7 @@ class Generator:
 
     def uniform(
         self,
-        shape: ShapeLike | Tensor,
+        shape: AnyShape,
         minval: TensorLike = 0,
         maxval: TensorLike = None,
         dtype: DTypeLike = dtypes.float32,
@@ -195,7 +198,7 @@ class Generator:
             return add(drawn * (high - low), low, name=scope)
 
     def uniform_full_int(
-        self, shape: ShapeLike | Tensor, dtype: DTypeLike = dtypes.uint64, name: str | None = None
+        self, shape: AnyShape, dtype: DTypeLike = dtypes.uint64, name: str | None = None
     ) -> Tensor:
         """Integers of all that the type has."""
         with name_scope(name, "stateful_uniform_full_int", [shape]) as scope:
@@ -203,7 +206,7 @@ class Generator:
 
     def binomial(
         self,
-        shape: ShapeLike | Tensor,
+        shape: AnyShape,
         counts: TensorLike,
         probs: TensorLike,
         dtype: DTypeLike = dtypes.int32,

@@ -13,7 +13,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
-from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.constructors import fill, ones, zeros
@@ -21,6 +21,7 @@ from tensorfleet.ops.random import ops as random_ops
 
 if TYPE_CHECKING:
     from tensorfleet.api.variables.partitioned import PartitionInfo
+    from tensorfleet.api.variables.types import AnyShape
 
 
 @export("keras.initializers.Initializer")
@@ -28,10 +29,7 @@ class Initializer:
     """Base of all initializers: call one with a shape to get the tensor of initial values."""
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> TensorLike:
         raise TypeError(f"{type(self).__name__} must define __call__(shape, dtype, partition_info).")
 
@@ -62,10 +60,7 @@ class Zeros(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         return zeros(shape, dtype or self.dtype)
 
@@ -78,10 +73,7 @@ class Ones(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         return ones(shape, dtype or self.dtype)
 
@@ -103,7 +95,7 @@ class Constant(Initializer):
 
     def __call__(
         self,
-        shape: ShapeLike | Tensor,
+        shape: AnyShape,
         dtype: DTypeLike | None = None,
         partition_info: PartitionInfo | None = None,
         verify_shape: bool | None = None,
@@ -134,10 +126,7 @@ class RandomUniform(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, seed=self.seed)
 
@@ -156,10 +145,7 @@ class _Normal(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         return type(self)._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
 
@@ -189,10 +175,7 @@ class UniformUnitScaling(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         inputs = max(math.prod(int(d) for d in full[:-1]), 1)
@@ -223,10 +206,7 @@ class VarianceScaling(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         kind = dtype or self.dtype
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
@@ -280,10 +260,7 @@ class Orthogonal(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         kind = dtype or self.dtype
         dims = [int(d) for d in as_shape(shape).as_list()]
@@ -309,10 +286,7 @@ class Identity(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         if len(full) != 2:
@@ -359,7 +333,7 @@ class WithPartition:
         self._initializer = initializer
         self._info = info
 
-    def __call__(self, shape: ShapeLike | Tensor, dtype: DTypeLike | None = None) -> TensorLike:
+    def __call__(self, shape: AnyShape, dtype: DTypeLike | None = None) -> TensorLike:
         return self._initializer(shape, dtype=dtype, partition_info=self._info)
 
 

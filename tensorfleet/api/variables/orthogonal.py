@@ -9,13 +9,14 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
-from tensorfleet.base.types import DTypeLike, ShapeLike
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.random import ops as random_ops
 
 if TYPE_CHECKING:
     from tensorfleet.api.variables.partitioned import PartitionInfo
+    from tensorfleet.api.variables.types import AnyShape
 
 _NUMBER_WORDS = {1: "three", 2: "four", 3: "five"}
 
@@ -57,10 +58,7 @@ class _ConvolutionOrthogonal(Initializer):
         self.dtype = _float(dtype)
 
     def __call__(
-        self,
-        shape: ShapeLike | Tensor,
-        dtype: DTypeLike | None = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         sizes = [int(d) for d in as_shape(shape).as_list()]
         if len(sizes) - 2 not in self._dims:

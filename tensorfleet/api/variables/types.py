@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tensorfleet.base.types import TensorLike
+from tensorfleet.base.types import ShapeLike, TensorLike
 
 if TYPE_CHECKING:
     from tensorfleet.api.variables.scope import _ReuseMode
@@ -36,6 +36,9 @@ Reuse: TypeAlias = "bool | _ReuseMode | None"
 
 #: A device as `tf.device` takes it.
 DeviceLike: TypeAlias = "str | DeviceSpec | Callable[[Operation], str] | None"
+
+#: A shape that may be known only to a running step.
+AnyShape: TypeAlias = "ShapeLike | Tensor"
 
 #: The names of collections.
 CollectionKeys: TypeAlias = Collection[Hashable]
