@@ -64,6 +64,7 @@ class Mode:
 def _modes() -> list[Mode]:
     graph: Graph = get_default_graph()
     found = graph._local().strategies
+    # The body of a function is built in a graph of its own, inside the scopes of the outer one.
     while not found and graph.building_function and hasattr(graph, "outer"):
         graph = graph.outer
         found = graph._local().strategies

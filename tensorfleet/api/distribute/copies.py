@@ -39,9 +39,11 @@ class DistributedVariable(ResourceVariable):
         self._synchronization, self._aggregation = first._synchronization, aggregation
         self._save_slice_info = None
         for copy in copies:
+            # From a copy back to the variable: optimizers keep one slot for all copies.
             copy._container = self  # type: ignore[attr-defined]
         self._all = first._initializer_op
         if len(copies) > 1:
+            # The group waits for copies on several devices: it belongs to none of them.
             with control_dependencies(None), colocate_with(None, ignore_existing=True), device(None):
                 with name_scope(f"{first.op.name}/"):
                     self._all = group(*[copy.initializer for copy in copies], name="initialize_copies")
@@ -55,6 +57,7 @@ class DistributedVariable(ResourceVariable):
     def _chosen(self) -> ResourceVariable:
         here = self._where()
         index = here.updating if here.replica is None else here.replica._index
+        # Fewer copies than replicas: a variable of parameter servers has one for all.
         return self._copies[index if index is not None and index < len(self._copies) else 0]
 
     _variable = readonly("_chosen._variable")

@@ -144,6 +144,7 @@ class StrategyExtended:
         if replica is None:
             return self._create_variable(next_creator, **kwargs)
         assert self._shared is not None
+        # By the name without numbers: in a second replica `unique_name` has counted on.
         made: list[Variable] = self._shared.setdefault(
             _NAME_SUFFIX.sub("", kwargs.get("name") or "Variable"), []
         )
@@ -240,6 +241,7 @@ class StrategyExtended:
         """`reduce_to` for many values at once."""
         context.require_cross_replica(self._strategy)
         pairs, wanted = list(value_destination_pairs), ReduceOp.of(reduce_op)
+        # A strategy of a user's own overrides `_reduce_to` only.
         if type(self)._reduce_to is not StrategyExtended._reduce_to:
             return [self._reduce_to(wanted, value, destinations) for value, destinations in pairs]
         return self._batch_reduce_to(wanted, pairs)
@@ -260,6 +262,7 @@ class StrategyExtended:
                 parts = list(parts_of(value))
                 totals.append(reducing.combine(wanted, parts, where[0], self._num_replicas_in_sync))
                 places.append((i, where))
+        # All sums in one call: between workers they travel together.
         for (i, where), total in zip(places, self._sum_over_workers(totals, wanted), strict=True):
             done[i] = reducing.copied(total, where)
         if own_ops is not None and own:
@@ -344,6 +347,7 @@ class StrategyExtended:
         live = [r for r in results if r is not None]
         if not live:
             return None
+        # Nothing may read one copy before all are updated: copies would differ.
         together = group_ops(*[r if isinstance(r, Operation) else r.op for r in live])
         if any(isinstance(r, Operation) for r in live):
             return together

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 def full_name(device: str | DeviceSpec, task: DeviceSpec | None = None) -> str:
     """A device's name with its task: this one unless it says another."""
+    # Full names, because devices are compared as text.
     spec = DeviceSpec(replica=0, task=0, device_type="CPU", device_index=0)
     if task is not None:
         spec.merge_from(task)
@@ -173,6 +174,7 @@ def copies(
             kwargs["initial_value"] = _same_as(made[0], where)
         with placed(where):
             made.append(next_creator(**kwargs))
+        # Set afterwards: a trainable copy would have joined the collection.
         made[-1]._trainable = trainable
     own = on_read and len(devices) == len(extended.worker_devices)
     shared = AggregatingVariable if len(devices) < len(extended.worker_devices) else MirroredVariable

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tensorfleet.cluster.server import Server
 
 _GROUP_KEY = 1
+# The types that collectives carry; a string or a resource starts from the worker's own initializer.
 _BROADCAST_DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int32", "int64"}
 
 
@@ -87,6 +88,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)
+        # With several workers the state is on servers, where all sessions of a worker must find it.
         made.isolate_session_state = self._workers == 1
         if self._workers > 1:
             # Workers meet at the first one; what else there is in the cluster need not run.
@@ -179,6 +181,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
     def _part_of(self, size: int) -> slice:
         """Which rows of a batch are this worker's: all of one that is too small to be divided."""
+        # Rounded up, so that only the last worker has fewer rows.
         part = -(-size // self._workers)
         if self._workers == 1 or part * (self._workers - 1) >= size:
             return slice(None)

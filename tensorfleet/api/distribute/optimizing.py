@@ -68,6 +68,7 @@ def apply_above(
     """`optimizer.apply_gradients` above the replicas: of what one model has computed for all of this process's."""
     strategy = context.get_strategy()
     live = [(grad, var) for grad, var in pairs if grad is not None]
+    # Keras computes one gradient for all replicas of a process; only the workers differ.
     reduced = strategy.extended._mean_over_workers([grad for grad, _ in live])
     return _apply_reduced(optimizer, strategy, reduced, [var for _, var in live], global_step, name)
 

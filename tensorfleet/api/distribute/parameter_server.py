@@ -101,6 +101,7 @@ class ParameterServerExtended(StrategyExtended):
         made.isolate_session_state = not self._in_cluster
         if self._in_cluster:
             del made.device_filters[:]
+            # A worker needs the servers and itself; it must not wait for other workers that start late.
             own = "/job:chief" if self._job == "chief" else f"/job:{self._job}/task:{self._index}"
             made.device_filters.extend([own, "/job:ps"])
         return made

@@ -87,6 +87,7 @@ def devices_of(destinations: object) -> list[str]:
 
 def not_distributed(reduce_op: ReduceOp, value: TensorLike, replicas: int) -> Any:
     """What a value that is the same in all replicas is reduced to."""
+    # Zero has the same sum over any number of replicas.
     if isinstance(value, (int, float)) and value == 0:
         return 0
     if reduce_op is ReduceOp.MEAN or replicas == 1:

@@ -95,6 +95,7 @@ class ReplicaContext:
             nothing: list[Tensor | None] = [None] * len(places)
             return nothing + [found.get(i) for i in range(len(places))]
 
+        # Built above the replicas, the reduction has no gradient inside one of them.
         outputs[0]._op._gradient_function = gradient
         for i, output in zip(places, outputs[: len(places)], strict=True):
             reduced[i] = output
@@ -146,6 +147,7 @@ class ThreadedReplica(ReplicaContext):
     def advance(self) -> None:
         """Lets the replica go on until it ends or calls `merge_call`."""
         store = store_of(self._graph)
+        # Each replica numbers its scopes itself, so that all get the same names.
         outer, store.scopes = store.scopes, self._scopes
         if not self._thread.ident:
             self._thread.start()
@@ -161,6 +163,7 @@ class ThreadedReplica(ReplicaContext):
         self._abandoned = True
         if self._thread.ident and not self.done:
             self._mine.set()
+            # It unwinds at once. The limit is for a user's `finally` that hangs.
             self._thread.join(60)
 
     def _pause(self) -> None:
@@ -185,6 +188,7 @@ class ThreadedReplica(ReplicaContext):
             self._callers.set()
 
     def _build(self) -> None:
+        # Scopes, devices and dependencies of a graph are per thread: this one starts with its caller's.
         self._graph._state.stacks = self.stacks
         session_stack().extend(self._sessions)
         store = store_of(self._graph)
@@ -231,6 +235,7 @@ def _merge(strategy: Strategy, replicas: list[ThreadedReplica]) -> None:
     args = regroup([tuple(a[1]) for a in asked])
     kwargs = regroup([a[2] for a in asked])
     graph = get_default_graph()
+    # In the scopes of the first replica, so that names are those of a program with one replica.
     own, first = graph._local(), replicas[0].stacks
     saved = own.name_scope, own.control_groups, own.control_flow_context, own.creators
     own.name_scope, own.control_flow_context = first.name_scope, first.control_flow_context

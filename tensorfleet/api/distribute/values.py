@@ -134,6 +134,7 @@ def regroup(values: Sequence[Any], wrap: type[DistributedValues] = PerReplica) -
         return type(first)((k, regroup([v[k] for v in values], wrap)) for k in first)
     if all(v is first for v in values):
         return first
+    # Copies of one variable, in order, are that variable.
     whole = getattr(first, "_container", None)
     if whole is not None and all(v is copy for v, copy in zip(values, whole._copies, strict=False)):
         return whole

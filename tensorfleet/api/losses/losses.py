@@ -71,6 +71,7 @@ _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 
 def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
     """How many elements have a weight other than zero, in all or for each item of the batch."""
+    # A scalar weight counts all elements or none: no need to spread it over them.
     if weights.shape.ndims == 0 and not per_batch:
         with name_scope("num_present") as scope:
             total = cast(size(losses), losses.dtype.base_dtype)
@@ -264,6 +265,7 @@ def mean_pairwise_squared_error(
             axes = range_(1, rank(errors))
             squares = reduce_sum(apply("Square", errors), axes, keepdims=True)
             count = _num_present(errors, factor, per_batch=True)
+            # The sum over all pairs, from the sums of the differences and of their squares: no pair is built.
             first = 2.0 * div_no_nan(squares, apply("Maximum", count - 1, 0.0), name="value")
             total = reduce_sum(errors, axes, keepdims=True)
             pairs = apply("Maximum", count * (count - 1), 0.0)
@@ -309,6 +311,7 @@ def softmax_cross_entropy(
     if label_smoothing > 0:
         classes = cast(_last_size(y), p.dtype.base_dtype)
         y = y * (1.0 - label_smoothing) + label_smoothing / classes
+    # Labels are data. `..._v2` would differentiate by them, too.
     y = apply("StopGradient", y, name="labels_stop_gradient")
     return softmax_cross_entropy_with_logits_v2(labels=y, logits=p, name="xentropy")
 

@@ -40,6 +40,7 @@ def check_broadcastable(weights: TensorLike, values: Tensor) -> list[Operation]:
                     raise ValueError(
                         f"{_NOT_BROADCASTABLE} Mismatch at dim {i}. values.shape={theirs}. weights.shape={ours}."
                     )
+            # Known to fit: no check is left for run time.
             if all(own == 1 or (own is not None and own == other) for own, other in pairs):
                 return []
         return [_check_at_run_time(w, values)]

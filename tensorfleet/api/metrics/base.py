@@ -28,6 +28,7 @@ def metric_variable(shape: ShapeLike, dtype: DTypeLike, name: str) -> Variable:
         initial_value=lambda: zeros(shape, dtype),
         trainable=False,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        # Each replica counts its own batches; reading adds them up.
         synchronization=VariableSynchronization.ON_READ,
         aggregation=VariableAggregation.SUM,
         name=name,

@@ -39,6 +39,7 @@ def mean(values: TensorLike, weights: TensorLike = None, name: str | None = None
             number = reduce_sum(factor)
         amount = reduce_sum(x)
         new_total = assign_add(total, amount)
+        # As in TensorFlow: an error in the values leaves the count as it was, too.
         with control_dependencies([amount]):
             new_count = assign_add(count, number)
         return ratio(total, count, "value"), ratio(new_total, new_count, "update_op")

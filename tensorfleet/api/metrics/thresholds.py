@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Pair = tuple[Tensor, Tensor]
 KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
+# Keeps a division by an empty class finite, and puts the outer thresholds beyond 0 and 1. TensorFlow's
+# number.
 _EPSILON = 1e-7
 
 #: By kind, a number for each threshold: variables, or the tensors that their updates give.
@@ -50,6 +52,7 @@ def counts_at_thresholds(
     checks = [assert_greater_equal(p, 0.0, message=message), assert_less_equal(p, 1.0, message=message)]
     with control_dependencies(checks):
         p, y, w = fitted(p, cast(labels, dtypes.bool_), weights)
+    # One row per threshold: all counts come from one comparison of a column with a row.
     cuts = constant([[t] for t in thresholds], dtypes.float32)
     if w is not None:
         w = reshape(broadcast_weights(cast(w, dtypes.float32), p), [1, -1])
@@ -154,6 +157,7 @@ def auc(
         cuts = _evenly(num_thresholds)
         if thresholds is not None:
             cuts = [cuts[0], *sorted(thresholds), cuts[-1]]
+        # Precision is not linear in recall between two thresholds: the trapezoid is too large.
         if curve == "PR" and summation_method == "trapezoidal":
             logging.warning(
                 "Trapezoidal rule is known to produce incorrect PR-AUCs; please switch to "

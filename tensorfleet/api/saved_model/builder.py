@@ -59,6 +59,7 @@ class _ModelWriter:
         else:
             path = os.path.join(self._export_dir, names.MODEL_FILE)
             content = self._saved_model.SerializeToString(deterministic=True)
+        # Servers poll the directory: the file appears whole, by a rename, or not at all.
         temporary = f"{path}.tmp{os.getpid()}"
         with open(temporary, "wb") as f:
             f.write(content)
@@ -117,6 +118,7 @@ class _ModelWriter:
         meta = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip)
         meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
         for key, signature in (signatures or {}).items():
+            # By its bytes, since the message may be TensorFlow's own.
             meta.signature_def[key].ParseFromString(signature.SerializeToString())
         added = self._saved_model.meta_graphs.add()
         added.CopyFrom(meta)
@@ -256,6 +258,7 @@ def _with_operations(
 
 
 def _default_saver() -> Saver:
+    # A model may be exported without variables; sharded, since they may be on several servers.
     return Saver(all_saveable_objects(), sharded=True, allow_empty=True)
 
 

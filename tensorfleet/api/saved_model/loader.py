@@ -171,6 +171,7 @@ def get_init_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) -
     if names.INIT_OP_SIGNATURE in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[names.INIT_OP_SIGNATURE]
         return load_op_from_signature_def(signature, names.INIT_OP_SIGNATURE, import_scope)
+    # Before signatures named the operation it was in a collection; the older of the two comes second.
     for key in (names.MAIN_OP_COLLECTION, names.LEGACY_INIT_OP_COLLECTION):
         stored = meta_graph_def.collection_def
         found = stored[key].node_list.value if key in stored else []

@@ -190,6 +190,7 @@ def is_valid_signature(signature_def: SignatureDef | None) -> bool:
         return False
     inputs = {name: dtypes.as_dtype(i.dtype) for name, i in signature_def.inputs.items()}
     outputs = {name: dtypes.as_dtype(o.dtype) for name, o in signature_def.outputs.items()}
+    # Classification and regression take serialized examples, and nothing else.
     examples = inputs == {names.INPUTS: dtypes.string}
     if signature_def.method_name == names.PREDICT_METHOD:
         return bool(inputs and outputs)

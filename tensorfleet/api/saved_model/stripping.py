@@ -202,6 +202,7 @@ def _foldable(node: NodeDef, nodes: dict[str, NodeDef]) -> list[NodeDef] | None:
         logging.warning("Didn't find expected Conv2D or DepthwiseConv2dNative input to '%s'", node.name)
         return None
     weights = node_from_map(nodes, conv.input[1])
+    # Variables have no value here: the graph must have been frozen.
     if any(c.op != "Const" for c in (weights, *constants)):
         logging.warning("Didn't find expected constants around '%s'. Freeze the graph first.", node.name)
         return None
@@ -213,10 +214,12 @@ def _folded(
 ) -> list[NodeDef]:
     mean, variance, offset, scale = map(values_from_const, constants)
     epsilon = node.attr[_EPSILON.get(node.op, "epsilon")].f
+    # TensorFlow's own expression: the folded weights are the same to the last bit.
     factor = 1.0 / np.vectorize(math.sqrt)(variance + epsilon)
     if scale_after_normalization(node):
         factor = factor * scale
     old = values_from_const(weights)
+    # A depthwise filter has an output for each input channel and multiplier.
     shape = old.shape[2:] if conv.op == "DepthwiseConv2dNative" else (old.shape[3],)
     new = _constant(f"{node.name}_weights", old * factor.reshape(shape).astype(old.dtype))
     shift = _constant(f"{node.name}_offset", (offset - mean * factor).astype(old.dtype))
@@ -270,6 +273,7 @@ def _fused(conv: NodeDef, before: dict[str, NodeDef]) -> list[NodeDef]:
         pad = before["MirrorPad"]
         source, paddings, mode = pad.input[0], pad.input[1], pad.attr["mode"].s
     else:
+        # The fused op pads always: with zeros, not at all.
         extra = [_constant(f"{conv.name}_dummy_paddings", np.zeros((4, 2), np.int32))]
         paddings, mode = extra[0].name, b"REFLECT"
     inputs = [source, paddings, conv.input[1]]

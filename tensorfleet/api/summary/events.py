@@ -84,6 +84,8 @@ class EventFile:
         import socket
 
         os.makedirs(self._folder, exist_ok=True)
+        # Two writers in one second get two files: "x" refuses a file that is there, and the next second is
+        # tried.
         second = int(time.time())
         while True:
             name = f"{self._prefix}.out.tfevents.{second:010d}.{socket.gethostname()}{self._suffix}"
@@ -131,6 +133,7 @@ class _EventQueue:
     def flush(self) -> None:
         """Waits until all events so far are in the file."""
         with self._changed:
+            # Events that others add meanwhile are not waited for: a busy writer would never return.
             target = self._wanted = self._added
             self._changed.notify_all()
             while self._flushed < target:
@@ -176,6 +179,7 @@ class _EventQueue:
         due = time.monotonic() + self._flush_secs
         while True:
             with self._changed:
+                # Without unflushed events nothing is due: the thread sleeps until it is woken.
                 late = self._flushed < self._written
                 while not (self._waiting or self._closing or self._flushed < self._wanted):
                     if not self._changed.wait(max(0.0, due - time.monotonic()) if late else None):
@@ -184,14 +188,18 @@ class _EventQueue:
                 self._waiting.clear()
                 flushing = closing or self._flushed < self._wanted or time.monotonic() >= due
                 self._changed.notify_all()
+            # Outside the lock: callers add events while the disk is busy.
             error = self._write(events, flushing, closing)
             with self._changed:
                 self._written += len(events)
                 self._error = self._error or error
+                # After an error the events are gone, so that `flush` has nothing to wait for; it raises the
+                # error.
                 if flushing or error is not None:
                     self._flushed = self._written
                     due = time.monotonic() + self._flush_secs
                 self._changed.notify_all()
+                # An event that came after the last look is written first.
                 if closing and not self._waiting:
                     self._thread, self._closing = None, False
                     return
@@ -245,6 +253,8 @@ class EventFileWriter:
         makedirs(folder)
         self._queue = _EventQueue(EventFile(folder, filename_suffix or ""), max_queue, flush_secs)
         self._closed = False
+        # The queue knows nothing of the writer, so that a forgotten writer is collected and its events are
+        # written.
         self._finalizer = weakref.finalize(self, self._queue.close)
 
     def get_logdir(self) -> str:

@@ -64,6 +64,7 @@ def _scope(
 def _collected(
     summary: Tensor, collections: CollectionKeys | None, default: CollectionKeys = (GraphKeys.SUMMARIES,)
 ) -> Tensor:
+    # Every replica builds the same summaries; their tags would collide in one event file.
     modes = summary.graph._local().strategies
     if modes and modes[-1].replica is not None and modes[-1].replica._index:
         return summary  # the first replica's is the one that is written
@@ -167,6 +168,7 @@ def tensor_summary(
 
     metadata = SummaryMetadata()
     if summary_metadata is not None:
+        # By its bytes, since the message may be TensorFlow's own.
         metadata.MergeFromString(summary_metadata.SerializeToString())
     if summary_description is not None:
         metadata.summary_description = summary_description

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def _is_message(value: object, name: str) -> TypeGuard[Message]:
     """Whether a value is that message, in our form or in TensorFlow's own."""
+    # By name, not by class: TensorFlow's own messages have the same fields and bytes.
     descriptor = getattr(value, "DESCRIPTOR", None)
     return descriptor is not None and descriptor.name == name
 

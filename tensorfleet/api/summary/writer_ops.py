@@ -46,6 +46,7 @@ class _SummaryFile:
         with self._lock:
             self._open_file()
             self._waiting.append(event.SerializeToString())
+            # TensorFlow's rule: the queue is written when it is over its limit or the last flush is long ago.
             if len(self._waiting) > self._limit or time.monotonic() - self._flushed > self._seconds:
                 self._write()
 

@@ -90,6 +90,7 @@ class AdamOptimizer(Optimizer):
         scatter_add: Callable[[Any, Tensor, Tensor], Tensor],
     ) -> Operation:
         """Decays the whole of both moments, adds the rows, then moves the whole variable."""
+        # The formula of ApplyAdam, in pieces: rows are added to moments that decay as a whole.
         power1, power2, lr, beta1, beta2, epsilon = self._hyperparameters(var.dtype.base_dtype)
         rate = lr * apply("Sqrt", 1 - to_tensor(power2)) / (1 - to_tensor(power1))
         m_t = self._decayed(self.get_slot(var, "m"), beta1, grad, None, indices, scatter_add)
@@ -129,6 +130,7 @@ class AdamOptimizer(Optimizer):
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         power1, power2 = self._get_beta_accumulators()
+        # All updates of a step use the same powers: they change after the last update.
         with control_dependencies(update_ops), colocate_with(power1.op):
             update1 = power1.assign(to_tensor(power1) * self._beta1_t, use_locking=self._use_locking)
             update2 = power2.assign(to_tensor(power2) * self._beta2_t, use_locking=self._use_locking)

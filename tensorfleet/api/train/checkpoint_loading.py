@@ -132,6 +132,7 @@ class CheckpointLoadStatus(_FromFile):
                 if child.local_name in here and child.node_id not in pairs:
                     pairs[child.node_id] = here[child.local_name]
                     left.append((child.node_id, here[child.local_name]))
+        # Slots are matched after the objects: by optimizer, variable and name, since nothing holds them.
         first = len(objects.nodes) - len(objects.slots)
         slots = {(s.optimizer, s.original, s.name): first + i for i, s in enumerate(objects.slots)}
         for saved, ours in list(pairs.items()):

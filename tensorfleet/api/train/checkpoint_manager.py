@@ -86,6 +86,7 @@ class CheckpointManager:
             number = int(session.run(wanted) if hasattr(wanted, "op") else wanted)
         path = self._checkpoint._write(f"{self._prefix}-{number}", session)
         self._latest = path
+        # A checkpoint of the same number is written over: it is the newest now.
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         # First with all of them: should we be stopped in between, nothing is named that is not there.
@@ -108,6 +109,7 @@ class CheckpointManager:
         while self._max_to_keep is not None and len(self._kept) > self._max_to_keep:
             path, stamp = next(iter(self._kept.items()))
             del self._kept[path]
+            # Preserved: it leaves the list and stays on disk.
             if self._hours is not None and stamp - self._hours * 3600.0 >= self._preserved:
                 self._preserved = stamp
                 continue

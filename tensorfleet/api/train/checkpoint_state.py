@@ -50,6 +50,7 @@ def generate_checkpoint_state_proto(
             f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and "
             f"timestamps {list(stamps)})"
         )
+    # Relative paths let a directory be moved or mounted elsewhere together with its checkpoints.
     if not os.path.isabs(save_dir):
         paths = [p if os.path.isabs(p) else os.path.relpath(p, save_dir or ".") for p in paths]
     return CheckpointState(
@@ -144,12 +145,15 @@ def get_checkpoint_state(
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
     for i, name in enumerate(state.all_model_checkpoint_paths):
         state.all_model_checkpoint_paths[i] = os.path.join(folder, name)
+    # Only a machine that went down can have lost a checkpoint that a finished save wrote:
+    # docs/decisions/0012. On others a damaged checkpoint stays an error.
     if os.stat(path).st_mtime < _machine_started():
         _skip_incomplete(state)
     return state
 
 
 def _machine_started() -> float:
+    # Boot time counts suspended time, too; where it is missing, the monotonic clock is near enough.
     return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

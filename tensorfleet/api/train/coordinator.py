@@ -44,6 +44,7 @@ class Coordinator:
         if isinstance(ex, tuple):
             kind, value, trace = ex
             error = value if isinstance(value, BaseException) else kind(value)
+            # An exception that was raised has its traceback; one that was only made gets the caller's.
             if trace is not None and error.__traceback__ is None:
                 error = error.with_traceback(trace)
         elif ex is None or isinstance(ex, BaseException):
@@ -56,10 +57,12 @@ class Coordinator:
         """Asks all threads to stop. `ex`, an exception or `sys.exc_info()`, will be raised by `join`."""
         error = self._reported(ex)
         with self._lock:
+            # Nobody joins again, so that an error would be lost: it is raised here.
             if self._joined:
                 if error is not None:
                     raise error
                 return
+            # The first reason counts; the others usually follow from it.
             if not self._stop_event.is_set():
                 if error is not None:
                     logging.info("Error reported to Coordinator: %s, %s", type(error).__name__, error)
@@ -111,6 +114,7 @@ class Coordinator:
         for t in waited:
             while t.is_alive() and not self._stop_event.is_set():
                 t.join(_POLL_SECONDS)
+        # One grace period for all threads together, as in TensorFlow.
         deadline = time.monotonic() + stop_grace_period_secs
         for t in waited:
             if t.is_alive():
@@ -188,6 +192,7 @@ class LooperThread(threading.Thread):
             else:
                 next_time = time.monotonic()
                 while not self._coord.wait_for_stop(max(next_time - time.monotonic(), 0)):
+                    # From the planned time, not from now: a slow round does not shift all later ones.
                     next_time += self._timer_interval_secs
                     self.run_loop()
             self.stop_loop()

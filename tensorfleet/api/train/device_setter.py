@@ -113,6 +113,7 @@ class RandomStrategy:
         self._seed = seed
 
     def __call__(self, op: Operation) -> int:
+        # Not `hash`: Python salts it in each process, and all workers must agree.
         number = int(hashlib.sha256(op.name.encode()).hexdigest(), 16)
         return (number ^ self._seed) % self._num_tasks
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _PRIVATE = "python.training.evaluation._"
 _CONTRIB = "contrib.training."
+# TensorFlow's default.
 _POLL_SECONDS = 1.0  # seconds between looks for a new checkpoint
 
 
@@ -82,6 +83,7 @@ def checkpoints_iterator(
     while True:
         found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
         if found is None:
+            # Without a function to ask, one timeout is the end.
             if timeout_fn is None:
                 logging.info("Timed-out waiting for a checkpoint.")
                 return
@@ -123,6 +125,7 @@ class StopAfterNEvalsHook(SessionRunHook):
         self._num_evals = num_evals
         self._log_progress = log_progress
         self._evals_completed: Tensor | None = None
+        # About ten lines per evaluation, and every step of a short one.
         self._log_every = 1 if num_evals is None or num_evals < 20 else math.floor(num_evals / 10)
 
     def _set_evals_completed_tensor(self, updated_eval_step: Tensor) -> None:

@@ -55,6 +55,7 @@ class FtrlOptimizer(Optimizer):
         self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
         self._accum_name = accum_name
         self._linear_name = linear_name
+        # Only V2 has shrinkage. Without it TensorFlow's graphs have V1.
         self._op_name = "FtrlV2" if l2_shrinkage_regularization_strength > 0.0 else "Ftrl"
 
     def _create_slots(self, var_list: list[Variable]) -> None:

@@ -44,6 +44,7 @@ def step_for(hook: str) -> Tensor:
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.")
     with name_scope(None), name_scope(f"{step.op.name}/"):
+        # Not the variable: a fetched reference is read at the end of the step, after it was increased.
         copy: Tensor = step + 0
     add_to_collection(STEP_READ, copy)
     return copy
@@ -271,6 +272,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         patience = step_stall_timer()
         while (step := run_context.session.run(self._global_step_tensor)) < self._wait_until_step:
             patience.look(step, f"global step {self._wait_until_step} before starting training; it is {step}")
+            # A line for each look would fill the log: the wait may take hours.
             if step - logged > 1000:
                 logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",

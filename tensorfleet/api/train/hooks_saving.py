@@ -143,6 +143,7 @@ class CheckpointSaverHook(SessionRunHook):
     def end(self, session: BaseSession) -> None:
         """Saves the last state, unless that was done."""
         step = session.run(self._args.fetches)
+        # The last state is saved already, unless the disk was full then.
         if step != self._timer.last_triggered_step() or step == self._unsaved_step:
             self._is_last = True
             self._save(session, step)
@@ -322,6 +323,8 @@ class SummarySaverHook(SessionRunHook):
         """Sees that everything reaches the file."""
         if self._summary_writer:
             self._summary_writer.flush()
+            # Summaries that were lost in between are logged; at the end it is an error, as for the last
+            # checkpoint.
             lost = getattr(getattr(self._summary_writer, "event_writer", None), "lost", None)
             if lost is not None:
                 raise errors.ResourceExhaustedError(

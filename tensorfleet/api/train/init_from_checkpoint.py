@@ -33,8 +33,10 @@ def init_from_checkpoint(
     shapes = load_checkpoint(path).get_variable_to_shape_map()
     store = store_of()
     parts = {p.op.name for v in store.partitioned.values() for p in v}
+    # A partitioned variable is matched by the name of the whole, never by its parts.
     known = {n: v for n, v in store.vars.items() if n not in parts} | dict(store.partitioned)
     pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map
+    # Sorted, so that operations get the same names in every process of a cluster.
     for saved, target in sorted(pairs, key=lambda item: item[0]):
         variable = known.get(target) if isinstance(target, str) else target
         if variable is not None:
@@ -90,6 +92,7 @@ def _start_from(
 
 def _initialize(variable: Variable, path: str, tensor: str, spec: str) -> None:
     kind = variable.dtype.base_dtype
+    # Read by the CPU of the task that has the variable: the value need not travel.
     with device(variable.device), device("/cpu:0"):
         (value,) = apply_list(
             "RestoreV2", path, [tensor], [spec], dtypes=[kind], name="checkpoint_initializer"

@@ -38,6 +38,7 @@ def _enqueue(queue: QueueBase, elements: list[list[Tensor]], threads: int, many:
     put = queue.enqueue_many if many else queue.enqueue
     ops: list[Any] = []
     for element in elements:
+        # A vector chooses rows of the batch, which a condition cannot: the rows are cut out.
         if keep.shape.rank == 1:
             chosen = cast(keep, dtypes.int32)
             rows = [dynamic_partition(t, chosen, num_partitions=2)[1] for t in element]

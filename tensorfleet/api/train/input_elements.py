@@ -166,6 +166,7 @@ def _store(t: SparseTensor, many: bool, keep: Tensor, known: _Sparse | None) -> 
         nothing = to_tensor(-1, dtypes.int64)
         return nothing * ones(shape_of(t)[0:1], dtypes.int64) if many else nothing
 
+    # With a vector `keep` rows are chosen later: everything is stored.
     number = yes() if keep.shape.rank == 1 else choose(keep, yes, no)
     rank = t.dense_shape.shape.with_rank(1)[0].value
     if rank is not None and many:
@@ -190,6 +191,7 @@ def restored(taken: Any, infos: list[_Sparse | None]) -> Any:
     # Reading any of them takes all out of the session: numbers must not pile up there.
     gates = [t.values if isinstance(t, SparseTensor) else t for t in found]
     gated = [_after(gates, t) for t in found]
+    # A single tensor is its own gate.
     return found[0] if single else gated
 
 

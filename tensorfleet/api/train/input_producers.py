@@ -93,6 +93,7 @@ def string_input_producer(
         raise ValueError(empty)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = to_tensor(string_tensor, dtypes.string)
+        # Checked at run time, since a tensor of file names may come out of a glob that found nothing.
         with control_dependencies([Assert(greater(size(strings), 0), [empty])]):
             strings = identity(strings)
         summary = f"fraction_of_{capacity}_full"

@@ -40,6 +40,8 @@ class LiveState:
         known = self._servers
         if not known or not self._is_complete(sess):
             return False
+        # A server that restarted has another incarnation; its variables may have been initialized by somebody
+        # else.
         return all(known.get(task) == life for task, life in incarnations(sess._engine).items())
 
     def replaces(self, sess: BaseSession, path: str) -> bool:
@@ -47,8 +49,10 @@ class LiveState:
         if not incarnations(sess._engine) or not self._is_complete(sess):
             return False
         saved, step = self._step_in(path), self._step(sess)
+        # Without a step there is no order: only servers of this very training are trusted.
         if saved is None or step is None:
             return self.survives(sess)
+        # The checkpoint is newer: these servers have the state of an earlier training.
         if step < saved:
             return False
         logging.warning(

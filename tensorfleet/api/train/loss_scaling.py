@@ -157,6 +157,7 @@ class DynamicLossScale(LossScale):
         steps = self._num_good_steps.read_value() + 1
         due = logical_and(finite, steps >= self._increment_period)
         grown = scale * self._multiplier
+        # Twice an already huge scale is infinite: then it stays as it is.
         larger = where(is_finite(grown), grown, scale)
         smaller = maximum(scale / self._multiplier, 1.0)
         new_scale = where(due, larger, where(finite, scale, smaller))
@@ -264,6 +265,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             done = strategy.extended.call_for_each_replica(self._optimizer.apply_gradients, args=given)
             return group(strategy.experimental_local_results(done))
 
+        # A fixed scale decides nothing at run time, so that no condition is built.
         if should_apply is True:
             with control_dependencies([update]):
                 return applied()

@@ -154,6 +154,8 @@ class _MonitoredSession:
         should_recover: bool,
         stop_grace_period_secs: float = 120,
     ) -> None:
+        # Creating the session finalizes the graph. A program may build a second session, so that closing
+        # undoes it.
         self._graph_was_finalized = get_default_graph().finalized
         self._hooks = list(hooks or [])
         for hook in self._hooks:
@@ -359,6 +361,7 @@ def _workers_creator(
     scaffold: Scaffold, master: str, config: ConfigProto | None, folder: PathLike | None, max_wait_secs: float
 ) -> SessionCreator:
     """What makes sessions of a worker that does not lead. One with copies of all variables initializes its own."""
+    # Each worker of MultiWorkerMirroredStrategy has copies of its own, which nobody else initializes.
     workers = get_default_graph().__dict__.get("_of_workers")
     if workers is not None and workers._workers > 1:
         return ChiefSessionCreator(scaffold, master, config, folder)

@@ -47,6 +47,7 @@ def assign_moving_average(
         with colocate_with(variable.op):
             rest = to_tensor(1.0 - decay, name="decay")
             rest = cast(rest, variable.dtype.base_dtype)
+            # An update of one copy, or a variable without copies: nothing to put together.
             if not hasattr(variable, "_copies") or context.current().updating is not None:
                 return _moved(variable, value, rest, scope, *_helpers(variable, zero_debias))
         replica = context.get_replica_context()
@@ -84,6 +85,7 @@ def _moved(
         return _assign("Sub", variable, (to_tensor(variable) - value) * rest, scope)
     moved = _assign("Sub", biased, (to_tensor(biased) - value) * rest)
     counted = _assign("Add", count, 1.0)
+    # After n values the weights add up to 1 - decay^n: dividing by that removes the start at zero.
     factor = 1 - apply("Pow", 1.0 - rest, counted)
     return _assign("", variable, moved / factor, scope)
 
@@ -122,6 +124,7 @@ def _unused(name: str) -> str:
     full = f"{scope.name}/{name}" if scope.name else name
     if scope.reuse or full not in taken:
         return name
+    # As TensorFlow numbers them, so that checkpoints have the same names.
     number = 1
     while f"{full}_{number}" in taken:
         number += 1
@@ -161,6 +164,8 @@ class ExponentialMovingAverage:
             if var not in self._averages:
                 with control_dependencies(None):
                     self._averages[var] = self._make(var)
+                # The average of a variable starts with its initial value; only that of a tensor starts at
+                # zero.
                 if self._zero_debias and not isinstance(var, Variable):
                     debiased.add(var)
         with name_scope(self.name) as scope:

@@ -99,6 +99,7 @@ class Objects:
             for name, value in self._values(number):
                 full = value.op.name if isinstance(value, Variable) else getattr(value, "name", "")
                 made.attributes.add(name=name, full_name=full, checkpoint_key=self.key(number, name))
+        # Slots are the last nodes, in the order of `slots`.
         first = len(self.nodes) - len(self.slots)
         for i, slot in enumerate(self.slots):
             graph.nodes[slot.optimizer].slot_variables.add(
@@ -130,6 +131,8 @@ def attributes(node: object) -> Iterator[tuple[str, Any]]:
     made = getattr(node, "_named_weights", {})
     held = {name: value for name, value in made.items() if is_held(value)}
     untracked = getattr(type(node), "_untracked", ())
+    # Attributes of TensorFleet's classes are not TensorFlow's: saved by name they would not match its
+    # checkpoints.
     is_ours = type(node).__module__.partition(".")[0] in packages.NAMES
     for name, value in vars(node).items():
         if not (name.startswith("_") and is_ours) and name not in untracked and is_held(value):

@@ -127,6 +127,7 @@ class Optimizer:
             )
         if callable(loss):
             loss = loss()
+        # Gradients of replicas are summed later: a mean loss is divided here, so that the sum is the mean.
         loss = distribution.scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
@@ -161,6 +162,7 @@ class Optimizer:
         var_list = [v for g, v in pairs if g is not None]
         if not var_list:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        # Slots are made once; a dependency on the caller's operations would run those at initialization.
         with control_dependencies(None):
             self._create_slots(var_list)
         update_ops = []
@@ -168,6 +170,8 @@ class Optimizer:
             self._prepare()
             for grad, var in pairs:
                 if grad is not None:
+                    # On a parameter server the update runs where the variable is: the gradient travels, not
+                    # the variable.
                     with name_scope("update_" + var.op.name), colocate_with(var.op):
                         update_ops.append(self._update(grad, var))
             done = self._finish(update_ops, scope if global_step is None else "update")
@@ -390,5 +394,6 @@ def _count_step(updated: Operation, global_step: GlobalStep, scope: str) -> Any:
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """The rows with those of equal index added up, and the indices, each once."""
+    # Applied one after the other, equal rows would not give what their sum gives, except in plain descent.
     unique, positions = apply_list("Unique", indices)
     return apply("UnsortedSegmentSum", values, positions, apply("Shape", unique)[0]), unique

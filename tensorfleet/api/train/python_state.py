@@ -27,6 +27,7 @@ class _StateSaveable(SaveableObject):
         def serialized() -> Array:
             return np.array(self._state.serialize(), object)
 
+        # The shape of a py_func is unknown: this one gives a scalar.
         return _with_no_shape(py_func(serialized, [], dtypes.string))
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Any:

@@ -115,6 +115,7 @@ class QueueRunner:
     def _run(self, sess: BaseSession, enqueue_op: Operation, coord: Coordinator | None = None) -> None:
         """The body of a thread that fills the queue."""
         try:
+            # Prepared once, so that a round is no more than the run itself.
             enqueue = repeater(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 try:
@@ -124,6 +125,8 @@ class QueueRunner:
                     return
         except Exception as e:
             if coord is not None:
+                # With a coordinator the error comes out of `join`; without one it is kept for
+                # `exceptions_raised`.
                 coord.request_stop(failure_in(sess, e))
             else:
                 logging.error("Exception in QueueRunner: %s", e)
@@ -160,6 +163,7 @@ class QueueRunner:
         session still run, the list is empty.
         """
         with self._lock:
+            # Started twice, each element would be enqueued by two threads.
             if self._runs_per_session.get(sess, 0) > 0:
                 return []
             self._runs_per_session[sess] = len(self._enqueue_ops)

@@ -116,6 +116,7 @@ class Saver:
             return
         self._is_built = True
         variables = all_saveable_objects() if self._var_list is None else self._var_list
+        # A number is no list of variables: `by_name` says so with TensorFlow's message.
         if not variables and not isinstance(variables, (int, float)):
             if not self._allow_empty:
                 raise ValueError("No variables to save")
@@ -191,6 +192,7 @@ class Saver:
                     save_debug_info=save_debug_info,
                 )
         if saved is not None:
+            # Behind the caller's back, and before anything is deleted: docs/decisions/0012.
             checkpoint_state.start_sync(saved, meta_graph_suffix)
             if write_state and self._checkpoints_to_be_deleted:
                 self._delete(self._checkpoints_to_be_deleted.pop(0), meta_graph_suffix)
@@ -226,6 +228,7 @@ class Saver:
 
     def _remove_parts(self, graph: Graph, path: str) -> None:
         """Removes what the tasks have written of a sharded checkpoint that is not to be."""
+        # The parts' folder has a random name, which only the graph knows: it is made in `saver_graph`.
         for op in graph.get_tensor_by_name(self.saver_def.filename_tensor_name).consumers():
             if op.type == "StringJoin" and op.inputs[1].op.type == "Select":
                 parts: Any = constant_value(op.inputs[1].op.inputs[2])
@@ -246,6 +249,7 @@ class Saver:
     def _delete(self, checkpoint: tuple[str, float], suffix: str) -> None:
         path, written = checkpoint
         hours = self.saver_def.keep_checkpoint_every_n_hours
+        # Kept for good, one for each period: it is no longer in the list and is never looked at again.
         if hours and written > self._next_checkpoint_time:
             self._next_checkpoint_time += hours * 3600
             return
@@ -270,6 +274,7 @@ class Saver:
         try:
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
         except errors.NotFoundError as e:
+            # Names that are missing may be those of a `tf.train.Checkpoint`, which saves by attributes.
             if keys := object_keys(path):
                 self._restore_objects(sess, path, keys)
                 return
@@ -316,6 +321,7 @@ class Saver:
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
         """Replaces the list of checkpoints kept; their ages are unknown."""
         assert isinstance(last_checkpoints, list)
+        # An unknown age counts as new: such a checkpoint is kept once for its period, as in TensorFlow.
         self._last_checkpoints = [(path, np.inf) for path in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:

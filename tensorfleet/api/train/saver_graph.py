@@ -32,6 +32,8 @@ def build(
     A `builder` writes and reads the tensors in its own way, by its `save_op` and `bulk_restore`.
     """
     with name_scope(name, "save", [s.op for s in saveables]):
+        # Both are in TensorFlow's graph. The SaverDef names the second, `save/Const`, which programs feed;
+        # the first is its default.
         default = placeholder_with_default(filename or "model", [], name="filename")
         path = placeholder_with_default(default, [], name="Const")
         if not sharded:
@@ -78,6 +80,7 @@ def _save(path: Tensor, saveables: list[SaveableObject], builder: BaseSaverBuild
 def _save_shards(path: Tensor, shards: _Shards, builder: BaseSaverBuilder | None) -> Tensor:
     """Every device writes its own files into a temporary directory; then they become one checkpoint."""
     with device("CPU"):
+        # As in TensorFlow's graph: on S3, where a rename is a copy, the parts get no temporary folder.
         remote = apply("StaticRegexFullMatch", path, pattern="^s3://.*")
         suffix = apply(
             "Select", remote, constant(".part"), constant(f"_temp_{uuid.uuid4().hex}/part"), name="Select"
@@ -89,6 +92,7 @@ def _save_shards(path: Tensor, shards: _Shards, builder: BaseSaverBuilder | None
         with device(on_cpu(place)):
             files.append(apply("ShardedFilename", temporary, i, count))
             saved.append(_save(files[-1], saveables, builder))
+    # Merging renames the parts of all tasks, so all must have been written; the last task's CPU does it.
     with control_dependencies([s.op for s in saved]), device(on_cpu(shards[-1][0])):
         merged = apply_op("MergeV2Checkpoints", files, path)
         with control_dependencies([merged]):
@@ -98,6 +102,7 @@ def _save_shards(path: Tensor, shards: _Shards, builder: BaseSaverBuilder | None
 def _restore(
     path: Tensor, saveables: list[SaveableObject], reshape: bool, name: str, builder: BaseSaverBuilder | None
 ) -> Operation:
+    # Files are read by a CPU also when the variables are on other devices.
     with device("CPU:0"):
         if builder is None:
             tensors = restored(path, saveables)

@@ -67,6 +67,7 @@ class _WrappedSession:
 
     def __init__(self, sess: Any) -> None:
         self._sess = sess
+        # The innermost layer is a plain session, which has no `should_stop`.
         self._wrapped_is_stoppable = isinstance(sess, _WrappedSession)
 
     graph: Any = readonly("_sess.graph", "The graph it runs.")
@@ -145,6 +146,8 @@ class _RecoverableSession(_WrappedSession):
 
     def _check_stop(self) -> bool:
         try:
+            # Errors of the coordinator's threads come out of `_check_stop`: a lost task among them is
+            # recovered here, too.
             return self._sess._check_stop() if self._sess else True
         except PREEMPTION_ERRORS as e:
             self._lost(e)
@@ -184,6 +187,7 @@ class _RecoverableSession(_WrappedSession):
             try:
                 if not self._sess:
                     self._sess = self._create_session()
+                    # The caller's session is closed by now: `step_fn` has to run in the new one.
                     raw_session = _innermost(self._sess)
                 result = self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
                 self._stall_timer = None
@@ -192,6 +196,7 @@ class _RecoverableSession(_WrappedSession):
                 self._lost(e)
 
     def _lost(self, error: errors.OpError) -> None:
+        # Closing stops the threads of the old session before new ones start on the same queues.
         self.close()
         self._sess = None
         self._note_loss(_SESSION_LOST, error)
@@ -266,11 +271,13 @@ class _HookedSession(_WrappedSession):
         """Runs with the fetches and feeds of all hooks."""
         if self._should_stop:
             raise RuntimeError("Run called even after should_stop requested.")
+        # One run fetches for the caller and all hooks: hooks add fetches, not round trips.
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
         asked = {"caller": fetches}
         feeds, wanted = self._ask(context, asked, feed_dict)
         if wanted:
             options = _merged(options, wanted)
+        # Hooks that ask for tracing find the trace in their values, also when the caller wants no metadata.
         if options is not None and run_metadata is None:
             from tensorfleet.base.protos import RunMetadata
 
@@ -321,6 +328,7 @@ def _merged(options: RunOptions | None, wanted: list[RunOptions]) -> RunOptions:
 
     merged = RunOptions()
     for one in [options, *wanted] if options is not None else wanted:
+        # Each field is merged as TensorFlow does it; `MergeFrom` would let the last hook win.
         merged.trace_level = max(merged.trace_level, one.trace_level)
         merged.timeout_in_ms = max(merged.timeout_in_ms, one.timeout_in_ms)
         merged.inter_op_thread_pool = max(merged.inter_op_thread_pool, one.inter_op_thread_pool)
@@ -333,6 +341,7 @@ def _merged(options: RunOptions | None, wanted: list[RunOptions]) -> RunOptions:
 
 def _none_given(options: RunOptions | None, run_metadata: RunMetadata | None) -> tuple[Any, Any]:
     """What hooks see of options and metadata that nobody gave."""
+    # Made once, at the first run: hooks get them after every run, and messages are slow to make.
     global _EMPTY
     if _EMPTY is None:
         from tensorfleet.base.protos import RunMetadata, RunOptions

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tensorfleet.api.train.types import AnySession, FeedDict, Fetches, PathLike
     from tensorfleet.base.protos import ConfigProto, RunOptions
 
+# TensorFlow looks every 30 seconds. A look is one small run; with two per second workers start with the
+# chief.
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.1, 0.5
 
 
@@ -55,6 +57,8 @@ class SessionManager:
         self._recovery_wait_secs = recovery_wait_secs
         self._local_init_run_options = local_init_run_options
         self._target: str | None = None
+        # Local variables are new in each session: only global ones tell whether servers still have their
+        # state.
         of_globals = ready_op if ready_for_local_init_op is None else ready_for_local_init_op
         self._live = LiveState(self._graph, of_globals)
 
@@ -103,6 +107,7 @@ class SessionManager:
         done, missing = self._model_ready(sess)
         if not done:
             raise RuntimeError(f"Init operations did not make model ready.  {given}, error: {missing}")
+        # From here on the servers have the state of this training, which a later session may keep.
         self._live.note(sess)
         return sess
 
@@ -219,6 +224,7 @@ class SessionManager:
             state = get_checkpoint_state(checkpoint_dir)
         if not self._live.replaces(sess, state.model_checkpoint_path):
             saver.restore(sess, state.model_checkpoint_path)
+        # Otherwise the checkpoints of the run before would never be deleted.
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return sess, True
 

@@ -22,6 +22,7 @@ def create_slot(
     primary: Variable | Tensor, val: Tensor, name: str, colocate_with_primary: bool = True
 ) -> Variable:
     """A slot of `primary` that starts as the tensor `val`."""
+    # A shape that only a running step knows cannot be checked against the variable's.
     validate = val.shape.is_fully_defined()
     return _in_scope_of(primary, name, colocate_with_primary, validate, initializer=val)
 

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import RunOptions
     from tensorfleet.session.session import BaseSession
 
+# Often enough to see a slow replica while a program is watched; each report asks all tasks of the session.
 _REPORT_SECONDS = 30.0
+# A program that ends must not hang at its exit because a server is gone already.
 _RELEASE_TIMEOUT_MS = 2000
 
 
@@ -117,6 +119,8 @@ class SyncReplicasOptimizer(Optimizer):
         self._make_local_step(global_step)
         with name_scope(None, self._name):
             handed_in, taken = self._accumulate(grads_and_vars)
+            # Updates and tokens are beside the global step, so that an update needs no other task to count
+            # it. The names are those of TensorFlow's graph: an empty scope puts the update at the top.
             with device(global_step.device), name_scope(""):
                 update = self._opt.apply_gradients(taken, global_step)
                 self._sync_token_queue = FIFOQueue(
@@ -126,6 +130,8 @@ class SyncReplicasOptimizer(Optimizer):
                     name="sync_token_q",
                     shared_name="sync_token_q",
                 )
+                # The token is taken after the gradients are handed in: the replica waits here for the update
+                # made from them.
                 with control_dependencies(handed_in):
                     token = self._sync_token_queue.dequeue()
                 with colocate_with(self._local_step.op):
@@ -170,6 +176,8 @@ class SyncReplicasOptimizer(Optimizer):
                     taken.append((accumulator.take_grad(enough), var))
                 elif isinstance(grad, IndexedSlices):
                     accumulator = SparseConditionalAccumulator(grad.dtype, shape=(), shared_name=shared)
+                    # TensorFlow divides a row by the number of replicas that had it. See the class: here it
+                    # is all of them.
                     accumulator.accumulator_ref.op._set_attr(OVER_ALL, True)
                     handed_in.append(accumulator.apply_indexed_slices_grad(grad, local_step=self._local_step))
                     taken.append((accumulator.take_indexed_slices_grad(enough), var))
@@ -190,6 +198,7 @@ class SyncReplicasOptimizer(Optimizer):
 
     def _make_runner(self, enqueue_ops: Sequence[Operation]) -> _UpdateRunner:
         queue = self._sync_token_queue.queue_ref.op
+        # The queue counts its members to end a wait in vain: it must know how many replicas there are.
         queue._set_attr(REPLICAS, self._total_num_replicas)
         queue._set_attr(AGGREGATE, self._replicas_to_aggregate)
         return _UpdateRunner(self._sync_token_queue, enqueue_ops)
@@ -349,6 +358,8 @@ class _UpdateRunner(QueueRunner):
 
     def _at_exit(self, sess: BaseSession) -> None:
         """A program that ends in good order has ended the training, also when it stopped nothing itself."""
+        # `last_value` is set when an exception ends the program: then the other replicas get their error from
+        # the queue.
         if self._runs_per_session.get(sess) and not hasattr(sys, "last_value"):
             from tensorfleet.base.protos import RunOptions
 
@@ -358,6 +369,8 @@ class _UpdateRunner(QueueRunner):
     def _release_on_stop(self, sess: BaseSession, coord: Coordinator) -> None:
         """When the training stops in good order: replicas that wait for the next update see that there is none."""
         coord.wait_for_stop()
+        # After a failure nobody is released: a waiting replica has to see the error, not an end in good
+        # order.
         if coord._error is not None:
             return
         with contextlib.suppress(Exception):
@@ -387,6 +400,7 @@ class _UpdateRunner(QueueRunner):
             logging.error("Exception in QueueRunner: %s", error)
         else:
             coord.request_stop(failure_in(sess, error))
+        # A lost task is recovered by a new session, which uses the same queue; it must stay open for that.
         if not isinstance(error, (errors.AbortedError, errors.UnavailableError, errors.CancelledError)):
             with contextlib.suppress(Exception):
                 sess.run(self.cancel_op)
@@ -421,6 +435,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
                 "Init operations did not make model ready for SyncReplicasOptimizer local_init. Init op: "
                 f"{self._local_init_op.name}, error: {missing}"
             )
+        # Steps first, then tokens: a replica that gets a token must find the accumulators at that step.
         session.run(self._local_init_op)
         if self._init_tokens_op is not None:
             session.run(self._init_tokens_op)

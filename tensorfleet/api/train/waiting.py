@@ -7,6 +7,7 @@ from time import monotonic, sleep
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.settings import Setting
 
+# A line every half minute shows a program that waits without filling its log.
 _LOG_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.1, 1.0
 
@@ -24,6 +25,7 @@ class StallTimer:
     def look(self, progress: object, awaited: str) -> None:
         """Takes how far the others are; raises when that has been the same for too long."""
         now = monotonic()
+        # Any progress starts the limit anew: slow workers are waited for, stuck ones are not.
         if progress != self._progress:
             self._progress, self._since = progress, now
         if now - self._since > self._limit:

@@ -106,6 +106,7 @@ def _grouped(
     for variable in variables:
         for part in _parts(variable):
             parts = grouped.setdefault(_whole_name(part), [])
+            # A pattern and a vocabulary may name the same variable.
             if not any(part is known for known in parts):
                 parts.append(part)
     return grouped

@@ -141,6 +141,7 @@ class Variable(metaclass=VariableMeta):
         self._caching_device = caching_device
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
         graph = get_default_graph()
+        # An initializer inside a branch or under a dependency could not be run at the start.
         with graph.control_dependencies(None):
             self._build(initial_value, initial_value_fn, name, wanted, validate_shape, shape)
         graph.add_to_collections(keys, self)
@@ -197,6 +198,8 @@ class Variable(metaclass=VariableMeta):
         graph = get_default_graph()
         if fn is None:
             return to_tensor(value, dtype, name="initial_value")
+        # Beside the variable on its server, so that the initial value does not travel; no outer device
+        # counts.
         own = [b"loc:@" + scope.rstrip("/").encode()]
         with graph._attr_scope({"_class": own}), name_scope("Initializer"), device(None):
             return to_tensor(fn(), dtype, name="initial_value")

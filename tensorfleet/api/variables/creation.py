@@ -79,6 +79,7 @@ def create_variable(*args: Any, **kwargs: Any) -> Variable:
             f"tf.Variable got an unexpected keyword argument '{next(iter(unknown), 'positional')}'"
         )
     kwargs = {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
+    # A variable that is imported exists already: creators would make another one.
     if kwargs.get("variable_def") is not None:
         return _make(**kwargs)
     make: VariableMaker = _make

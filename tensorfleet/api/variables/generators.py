@@ -45,6 +45,7 @@ def create_rng_state(seed: int | Sequence[int] | Array, algorithm: int) -> np.nd
     """The state of a stream from a number, however large, or from a vector."""
     size = _state_size(algorithm)
     if isinstance(seed, int):
+        # The lowest 64 bits come first, as in TensorFlow.
         seed = [seed >> 64 * i & (1 << 64) - 1 for i in range(size)]
     made = np.asarray([_signed(int(s)) for s in np.asarray(seed, object).ravel()], np.int64)
     if np.ndim(seed) != 1:

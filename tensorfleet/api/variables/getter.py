@@ -94,6 +94,7 @@ def find_or_make(
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
     given = locals()
+    # A function's graph keeps no variables: they are made in the graph that it belongs to.
     if (around := get_default_graph().__dict__.get("_variables_live_in")) is not None:
         with around.as_default():
             return find_or_make(**given)
@@ -264,6 +265,7 @@ def _initial_value(
         if asked:
             raise ValueError(_NOT_AN_INITIALIZER.format(name, shape))
         raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}.")
+    # A function without arguments knows the shape itself.
     if not initializers.takes_shape(made):
         return made, dtype
     kind = dtype or dtypes.float32
@@ -277,6 +279,7 @@ def _regularize(variable: Variable, name: str, regularizer: Regularizer) -> None
         with name_scope(name + "/Regularizer/"):
             return regularizer(variable)
 
+    # The penalty is computed beside the variable: on a server one number travels, not the weights.
     with colocate_with(variable.op):
         value = loss()
     if value is not None:

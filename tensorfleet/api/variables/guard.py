@@ -18,6 +18,7 @@ def guarded(initial: Tensor, scope: str) -> Tensor:
     What lies between such a variable and `initial` is made anew, its names ending in `_` and `scope`.
     """
     ancestors = _ancestors(initial.op)
+    # NextIteration closes a cycle, which cannot be copied operation by operation.
     if ancestors.isdisjoint(_VARIABLES) or "NextIteration" in ancestors:
         return initial
     return _Copies(initial.graph, scope).of(initial)

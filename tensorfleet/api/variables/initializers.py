@@ -105,6 +105,7 @@ class Constant(Initializer):
         if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
             return fill(shape, constant(self.value, kind))
         value = np.asarray(self.value)
+        # `constant` refuses a float for an integer variable; NumPy's cast truncates it.
         if value.dtype.kind in "iufb" and kind.np_dtype.kind in "iufbV":
             value = value.astype(kind.np_dtype)
             return constant(value, kind, as_shape(shape), verify_shape=verify)

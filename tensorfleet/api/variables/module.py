@@ -93,6 +93,7 @@ def _held(node: object, seen: set[int]) -> Iterator[Any]:
                 yield item
                 if not isinstance(item, Variable):
                     later.append(item)
+    # Breadth first: a module's own variables come before those of its submodules.
     for module in later:
         yield from _held(module, seen)
 

@@ -83,6 +83,7 @@ class ShapePartition:
 
     def offsets(self) -> Iterator[tuple[list[int], list[int]]]:
         """(offset, length) of every part, the longer parts first."""
+        # At most one axis is cut: checkpoints could describe more, TensorFlow's variables cannot.
         axis = next((i for i, n in enumerate(self.counts) if n > 1), 0)
         parts = self.counts[axis]
         base, extra = divmod(self.shape[axis], parts)
@@ -166,6 +167,7 @@ class PartitionedVariable:
         return [i for i, n in enumerate(self._partitions) if n > 1] or [0]
 
     def _concat(self) -> Tensor:
+        # The operations have the variable's name, whatever scope reads it first.
         with name_scope(None), name_scope(self._name + "/ConcatPartitions/"):
             values = [v._AsTensor() for v in self._variables]
             joined = values[0]

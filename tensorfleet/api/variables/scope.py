@@ -176,6 +176,7 @@ class VariableScope:
             aggregation=aggregation,
         )
         getter = self._custom_getter if custom_getter is None else custom_getter
+        # Names of variables come from variable scopes alone, and their initializers depend on nothing around.
         with name_scope(None), control_dependencies(None):
             if getter is not None:
                 if not callable(getter):
@@ -297,6 +298,7 @@ class variable_scope:
 
     def __exit__(self, *error: Any) -> None:
         entered, scope = self._exits[-1]
+        # Left in another order, later variables would get the names of the wrong scope.
         if get_variable_scope() is not scope:
             raise RuntimeError("Improper nesting of variable_scope.")
         self._exits.pop()
@@ -326,6 +328,8 @@ def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
                 store.open_scope(full)
                 counts = None
             else:
+                # A scope that is entered again by its object numbers its default names from the start, then
+                # forgets that.
                 counts = dict(store.scopes)
                 store.close_subscopes(full)
             store.current.scope = new
@@ -362,6 +366,7 @@ def _derived(
     asked: variable_scope, old: VariableScope, scope_object: VariableScope | None, full: str, names: str
 ) -> VariableScope:
     base = scope_object if scope_object is not None else old
+    # Reuse is inherited and cannot be turned off inside, as in TensorFlow.
     reuse = asked._reuse or base.reuse
     new = VariableScope(reuse, full, name_scope=names)
     for key in (

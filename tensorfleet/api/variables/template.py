@@ -71,6 +71,7 @@ class Template:
 
     def _again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = get_default_graph()
+        # Reuse refuses new names of `get_variable`; only the count shows a new `tf.Variable`.
         before = len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
         result = self._func(*args, **kwargs)
         if len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)) != before:

@@ -97,6 +97,7 @@ class RefVariable(Variable):
         with colocate_with(self._variable.op):
             read = apply("Identity", self._variable, name="read")
         if self._caching_device is not None:
+            # The cache is on its own device, whatever device is open around.
             with graph.device(None), graph.device(self._caching_device):
                 return apply("Identity", read)
         return read
@@ -238,6 +239,7 @@ class ResourceVariable(Variable):
         """A read of the value."""
         if self._cached is not None:
             return self._cached
+        # A colocation that is open around must not move the read: `_read` puts it beside the variable.
         with colocate_with(None, ignore_existing=True):
             return self._read()
 
@@ -275,6 +277,7 @@ class ResourceVariable(Variable):
 
     def _place(self) -> AbstractContextManager[Any]:
         """Where updates are made: in the variable's graph, or in the function that is being built."""
+        # A function captures the variable's handle; in the outer graph the update would not be part of it.
         return nullcontext() if get_default_graph()._building_function else self.graph.as_default()
 
     def _written(self, op: Operation, read_value: bool) -> WrittenVariable | Operation:
@@ -325,6 +328,7 @@ class WrittenVariable(ResourceVariable):
     """A resource variable after one of its updates: reading it waits for the update, waiting for it does not read."""
 
     def __init__(self, variable: ResourceVariable, op: Operation) -> None:
+        # The same variable, down to its handle, with another read.
         self.__dict__.update(variable.__dict__)
         self._write = op
         self._cached = None
