@@ -73,7 +73,7 @@ def _modes() -> list[Mode]:
 
 @contextmanager
 def entered(mode: Mode) -> Iterator[None]:
-    """A block in which we are there."""
+    """A block in this mode."""
     stack = get_default_graph()._local().strategies
     stack.append(mode)
     try:
@@ -87,7 +87,7 @@ def entered(mode: Mode) -> Iterator[None]:
 
 
 def current() -> Mode:
-    """Where we are; the default strategy's only replica when no scope is open."""
+    """The current mode; the default strategy's only replica when no scope is open."""
     found = _modes()
     return found[-1] if found else _default()
 
@@ -146,7 +146,7 @@ def get_default_replica_context() -> ReplicaContext:
 
 @export("distribute.in_cross_replica_context")
 def in_cross_replica_context() -> bool:
-    """Whether we are above the replicas: in a strategy's scope, or in what `merge_call` calls."""
+    """Whether we are above the replicas: in a strategy's scope, or in a function that `merge_call` calls."""
     return current().replica is None
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _several(num_gpus: int | None, devices: Sequence[str] | None = None) -> Sequence[str] | None:
-    """The devices that a number of GPUs means; where there are none, what `tf.distribute` takes by itself."""
+    """The devices for a number of GPUs; None, the default of `tf.distribute`, on a machine without any."""
     if devices is not None and num_gpus is not None:
         raise ValueError("Must only specify one of `devices` and `num_gpus`.")
     if not num_gpus:

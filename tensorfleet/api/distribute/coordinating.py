@@ -30,7 +30,7 @@ def get_current_worker_context() -> WorkerContext | None:
 
 
 class WorkerContext:
-    """One worker of a strategy. In its block `MonitoredTrainingSession` does what the strategy says is this worker's."""
+    """One worker of a strategy. In its block `MonitoredTrainingSession` does this worker's part."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class WorkerContext:
 
     @property
     def is_chief(self) -> bool:
-        """Whether it leads: the chief, the first worker where there is none, or a task by itself."""
+        """Whether it leads: the chief, the first worker of a cluster without one, or a task without a cluster."""
         if self._cluster_spec is None or self._task_type in ("chief", "master", "evaluator", None):
             return True
         return "chief" not in self._cluster_spec.jobs and self._task_type == "worker" and self._task_id == 0
@@ -84,7 +84,7 @@ class WorkerContext:
 
     @property
     def distributed_mode(self) -> bool:
-        """Whether it trains in a cluster. An evaluator works by itself."""
+        """Whether it trains in a cluster. An evaluator works alone."""
         return self._cluster_spec is not None and self._task_type != "evaluator"
 
     def wait_for_other_workers(self) -> None:
@@ -101,7 +101,7 @@ class WorkerContext:
         checkpoint_filename_with_path: PathLike | None = None,
         max_wait_secs: float = 7200,
     ) -> SessionCreator:
-        """Makes sessions: initializing them, or waiting for who does."""
+        """A session creator that initializes variables, or waits for the worker that does."""
         from tensorfleet.api.train.monitored_session import ChiefSessionCreator, WorkerSessionCreator
 
         config = config or self._session_config
@@ -112,7 +112,7 @@ class WorkerContext:
         return WorkerSessionCreator(scaffold, self.master_target, config, max_wait_secs)
 
     def folder(self, wanted: PathLike | None, writes: bool) -> PathLike | None:
-        """Where it writes: what all workers compute together, those that keep nothing write to a folder of their own."""
+        """The folder it writes to. All workers compute checkpoints together; those that keep none write to a temporary folder."""
         return wanted if writes or not wanted else tempfile.mkdtemp()
 
     def __enter__(self) -> WorkerContext:

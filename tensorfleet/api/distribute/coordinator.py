@@ -97,7 +97,7 @@ def _configured(config: ConfigProto | None, strategy: Strategy, *task: Any) -> C
 
 
 class _Run:
-    """What all tasks of one call have in common."""
+    """The parts that all tasks of one call share."""
 
     def __init__(
         self, worker_fn: Function, strategy: Strategy, cluster: ClusterSpec, rpc_layer: str | None
@@ -154,7 +154,7 @@ class _Run:
     def evaluating(
         self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
     ) -> Callable[[], None]:
-        """Sets the evaluator to work, where the cluster has one: what waits for its end, and raises what it failed of."""
+        """Starts the evaluator, if the cluster has one; gives a function that waits for its end and raises its error."""
         if TaskType.EVALUATOR not in self.cluster.jobs:
             return lambda: None
         alone = Coordinator()

@@ -115,7 +115,7 @@ class DistributedVariable(ResourceVariable):
 
     def _write(self, method: str, value: object, name: str | None, read_value: bool) -> Any:
         def update(copy: ResourceVariable, x: object) -> Any:
-            # A name that is told in full ("scope/") is that of one operation.
+            # A name that ends in "/" is the full name of one operation.
             own = name if copy is self._primary or not str(name).endswith("/") else None
             return getattr(copy, method)(x, name=own, read_value=read_value)
 
@@ -131,7 +131,7 @@ class DistributedVariable(ResourceVariable):
 
 
 class MirroredVariable(DistributedVariable):
-    """A variable whose copies are equal: what replicas write is put together by its aggregation, then written to all."""
+    """A variable whose copies are equal: values of replicas are combined by its aggregation, then written to all."""
 
     def _updated(self, update: Function, value: object, method: str) -> Any:
         here = self._where()
@@ -167,10 +167,10 @@ class AggregatingVariable(MirroredVariable):
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """A variable of which each replica writes its own copy; outside of replicas it is what they come to together."""
+    """A variable of which each replica writes its own copy; outside of replicas it is the copies combined."""
 
     _together: Tensor | None = None
-    #: whether a replica that reads it gets what all come to, as the value of a metric must be
+    #: whether a replica that reads it gets all copies combined, as the value of a metric must be
     _summed_for_replicas = False
 
     def _updated(self, update: Function, value: object, method: str) -> Any:
@@ -203,7 +203,7 @@ class SyncOnReadVariable(DistributedVariable):
         if self._aggregation in (VariableAggregation.ONLY_FIRST_REPLICA, VariableAggregation.NONE):
             return self._primary._read()
         wanted = ReduceOp.from_variable_aggregation(self._aggregation)
-        # Each is read where it is, whatever is colocated around this with the first.
+        # Each copy is read on its device; a colocation with the first copy may be open around.
         with colocate_with(None, ignore_existing=True):
             reads = [copy._read() for copy in self._copies]
         each = PerReplica(reads) if len(reads) > 1 else reads[0]
@@ -220,11 +220,11 @@ class SyncOnReadVariable(DistributedVariable):
         return self._together
 
     def value(self) -> Tensor:
-        """A read: this replica's copy, or what all come to."""
+        """A read: this replica's copy, or all copies combined."""
         return self._read()
 
     def eval(self, session: BaseSession | None = None) -> Any:
-        """What the copies come to."""
+        """The value of all copies combined."""
         return session_for(session, self.graph, "evaluate tensor").run(self._as_graph_element())
 
     def _saveable(self, name: str) -> SaveableObject:

@@ -1,4 +1,4 @@
-"""How a strategy adds up what is on several devices: `cross_device_ops` of `MirroredStrategy`.
+"""How a strategy adds up values of several devices: `cross_device_ops` of `MirroredStrategy`.
 
 The sum is the same however it is made; on this runtime's devices there is one way to make it. Classes of your own take part
 by their `*_implementation` methods.
@@ -38,7 +38,7 @@ class CrossDeviceOps:
     def reduce_implementation(
         self, reduce_op: ReduceOp, per_replica_value: object, destinations: object
     ) -> Any:
-        """What `reduce` does."""
+        """The implementation of `reduce`."""
         where = reducing.devices_of(destinations)
         parts = parts_of(per_replica_value)
         return reducing.copied(self._combined(reduce_op, parts, where[0]), where)
@@ -46,11 +46,11 @@ class CrossDeviceOps:
     def batch_reduce_implementation(
         self, reduce_op: ReduceOp, value_destination_pairs: Iterable[tuple[Any, Any]]
     ) -> list[Any]:
-        """What `batch_reduce` does."""
+        """The implementation of `batch_reduce`."""
         return [self.reduce_implementation(reduce_op, v, d) for v, d in value_destination_pairs]
 
     def broadcast_implementation(self, tensor: TensorLike, destinations: object) -> Any:
-        """What `broadcast` does."""
+        """The implementation of `broadcast`."""
         return reducing.copied(tensor, reducing.devices_of(destinations))
 
     def _combined(self, reduce_op: ReduceOp, parts: tuple[Any, ...], where: str) -> Any:

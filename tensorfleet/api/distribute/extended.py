@@ -1,7 +1,7 @@
-"""`tf.distribute.StrategyExtended`: what optimizers, variables and input need to know of a strategy.
+"""`tf.distribute.StrategyExtended`: the part of a strategy that optimizers, variables and input use.
 
 Strategies differ in their devices (`worker_devices`, `parameter_devices`), in how they make variables
-(`_create_variable`) and, with several workers, in how they add up what those have (`_sum_over_workers`).
+(`_create_variable`) and, with several workers, in how they add up their values (`_sum_over_workers`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StrategyExtended:
     def _container_strategy(self) -> Strategy:
         return self._strategy
 
-    # -- what a strategy says of itself --
+    # -- devices and roles --
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class StrategyExtended:
         return Scope(self, strategy)
 
     def _enter_scopes(self, blocks: ExitStack) -> None:
-        """Enters what else belongs to the scope: a device, if there is one for all that has none."""
+        """Enters the other contexts of the scope: the default device, if there is one."""
         if self._default_device is not None:
             blocks.enter_context(get_default_graph().device(self._default_device))
 
@@ -220,7 +220,7 @@ class StrategyExtended:
     # -- reductions --
 
     def _sum_over_workers(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
-        """What several values come to over all workers; here, where there is one, themselves."""
+        """The sums of values over all workers; here, with one worker, the values."""
         return values
 
     def _mean_over_workers(self, values: list[Any]) -> list[Any]:
@@ -322,7 +322,7 @@ class StrategyExtended:
         kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
-        """Calls `fn` on each of the devices that `non_slot_devices` gave."""
+        """Calls `fn` on each of the devices of `non_slot_devices`."""
         context.require_cross_replica(self._strategy)
         return self._update_non_slot(colocate_with, fn, args, kwargs or {}, group)
 
@@ -337,7 +337,7 @@ class StrategyExtended:
         return self._updated(results, group)
 
     def _updated(self, results: list[Any], group: bool) -> Any:
-        """The results of updates; grouped, none is there before all are."""
+        """The results of updates; with `group`, none is available before all are."""
         if not group:
             return tuple(results)
         if len(results) == 1:
@@ -448,13 +448,13 @@ _SCOPE_KINDS = ("Variable creator", "Variable", "Device")
 
 
 def _open_scopes() -> tuple[Any, ...]:
-    """What a strategy's scope must find again as it was when it is left."""
+    """The state that must be the same when a strategy's scope is left as when it was entered."""
     state = get_default_graph()._local()
     return list(state.creators), get_variable_scope(), list(state.devices)
 
 
 class StepsContext:
-    """What several steps in one run gave."""
+    """The results of several steps in one run."""
 
     def __init__(self) -> None:
         self.run_op: Operation | None = None

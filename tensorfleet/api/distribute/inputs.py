@@ -1,4 +1,4 @@
-"""From a dataset to what each replica gets of it."""
+"""From a dataset to the elements of each replica."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InputReplicationMode(enum.Enum):
 
 
 class InputContext:
-    """What an input function may want to know: which of how many pipelines it makes, for how many replicas."""
+    """The argument of an input function: which of how many pipelines it makes, for how many replicas."""
 
     def __init__(
         self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1
@@ -168,7 +168,7 @@ class DistributedDataset:
 
 
 class FunctionIterator(InputIterator):
-    """An iterator over what an input function gives: a dataset, or a function that makes the tensors of an element."""
+    """An iterator over the result of an input function: a dataset, or a function that makes the tensors of an element."""
 
     def __init__(self, extended: Any, given: Dataset | Callable[[], Any]) -> None:
         self._function: Callable[[], Any] | None = None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def full_name(device: str | DeviceSpec, task: DeviceSpec | None = None) -> str:
-    """A device's name with its task: this one unless it says another."""
+    """A device's name with its task: `task`, unless the name has another."""
     # Full names, because devices are compared as text.
     spec = DeviceSpec(replica=0, task=0, device_type="CPU", device_index=0)
     if task is not None:

@@ -57,7 +57,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._join(cluster, job, index)
 
     def _join(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
-        """Learns which of the cluster's workers this is. A task of another job, such as an evaluator, is by itself."""
+        """Finds this worker in the cluster. A task of another job, such as an evaluator, works alone."""
         tasks = mirrored.trainers(cluster)
         own = DeviceSpec(job=job, replica=0, task=index)
         if tasks and job in cluster.jobs and job not in {task.job for task in tasks}:
@@ -91,7 +91,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         # With several workers the state is on servers, where all sessions of a worker must find it.
         made.isolate_session_state = self._workers == 1
         if self._workers > 1:
-            # Workers meet at the first one; what else there is in the cluster need not run.
+            # Workers meet at the first one; other tasks of the cluster need not run.
             del made.device_filters[:]
             wanted = {
                 f"/job:{s.job}/task:{s.task}"
@@ -122,7 +122,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _input_context(self) -> inputs.InputContext:
         return inputs.InputContext(self._workers, self._rank, self._num_replicas_in_sync)
 
-    # -- what workers do together --
+    # -- collectives --
 
     def _keys(self) -> dict[str, Any]:
         """The next keys: programs of all workers ask in the same order."""

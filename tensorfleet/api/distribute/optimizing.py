@@ -65,7 +65,7 @@ def apply_above(
     global_step: Variable | None,
     name: str | None,
 ) -> Operation:
-    """`optimizer.apply_gradients` above the replicas: of what one model has computed for all of this process's."""
+    """`optimizer.apply_gradients` above the replicas, for gradients of one model for all replicas of this process."""
     strategy = context.get_strategy()
     live = [(grad, var) for grad, var in pairs if grad is not None]
     # Keras computes one gradient for all replicas of a process; only the workers differ.

@@ -1,4 +1,4 @@
-"""The sum or the mean of what several replicas have, and copies of it where they are wanted."""
+"""The sum or the mean of the values of several replicas, copied to the devices that ask for it."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def devices_of(destinations: object) -> list[str]:
 
 
 def not_distributed(reduce_op: ReduceOp, value: TensorLike, replicas: int) -> Any:
-    """What a value that is the same in all replicas is reduced to."""
+    """The reduction of a value that is the same in all replicas."""
     # Zero has the same sum over any number of replicas.
     if isinstance(value, (int, float)) and value == 0:
         return 0
     if reduce_op is ReduceOp.MEAN or replicas == 1:
         return value
     raise ValueError(
-        f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {reduce_op}. Only what "
-        "differs between replicas has a sum over them: pass what strategy.experimental_run_v2 gave."
+        f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {reduce_op}. Only a value that "
+        "differs between replicas has a sum over them: pass a result of strategy.experimental_run_v2."
     )

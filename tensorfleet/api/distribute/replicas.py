@@ -32,7 +32,7 @@ class ReplicaContext:
         self._replica_id_in_sync_group = replica_id_in_sync_group
 
     def __enter__(self) -> ReplicaContext:
-        """A block of what this replica does, for strategies of one's own."""
+        """A block of this replica's operations, for strategies of your own."""
         block = context.entered(Mode(self._strategy, self))
         block.__enter__()
         self.__dict__.setdefault("_blocks", []).append(block)
@@ -61,7 +61,7 @@ class ReplicaContext:
         return (self._strategy.extended.worker_devices[self._index],)
 
     def merge_call(self, merge_fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
-        """Calls `merge_fn(strategy, ...)` once for all replicas, with what each of them passed, and gives each its part."""
+        """Calls `merge_fn(strategy, ...)` once for all replicas, with the arguments of each, and gives each its part of the result."""
         context.require_replica(self)
         return self._merge_call(merge_fn, args, kwargs or {})
 
@@ -131,7 +131,7 @@ class ThreadedReplica(ReplicaContext):
         self._thread = threading.Thread(target=self._run, name=f"tensorfleet-replica-{index}", daemon=True)
 
     def _copied_stacks(self) -> Stacks:
-        """What surrounds the caller, and this replica's name scope and device."""
+        """Copies of the caller's scopes, with this replica's name scope."""
         outer = self._graph._local()
         made = Stacks([*outer.devices])
         made.name_scope = outer.name_scope
@@ -230,7 +230,7 @@ def run_replicas(strategy: Strategy, replicas: list[ThreadedReplica]) -> Any:
 
 
 def _merge(strategy: Strategy, replicas: list[ThreadedReplica]) -> None:
-    """What all replicas wait for, made above them, in the scopes of the first."""
+    """Calls the function that all replicas wait for, above them, in the scopes of the first."""
     asked = [r.asked or (None, (), {}) for r in replicas]
     args = regroup([tuple(a[1]) for a in asked])
     kwargs = regroup([a[2] for a in asked])

@@ -40,7 +40,7 @@ class Strategy:
         extended._container_strategy_is(self)
 
     extended: StrategyExtended = readonly(
-        "_extended", "What optimizers and other libraries need of a strategy."
+        "_extended", "The part of the strategy that optimizers and other libraries use."
     )
 
     def scope(self) -> AbstractContextManager[Strategy]:
@@ -52,7 +52,7 @@ class Strategy:
     )
 
     def experimental_run_v2(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
-        """Calls `fn` for each replica, with its part of the arguments; gives what they returned, one value per replica."""
+        """Calls `fn` for each replica, with its part of the arguments; gives the results, one value per replica."""
         with self.scope():
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
@@ -67,7 +67,7 @@ class Strategy:
             return self._extended.call_for_each_replica(fn, args=args)
 
     def reduce(self, reduce_op: ReduceOp | str, value: object, axis: int | None = None) -> Any:
-        """The sum or mean over the replicas, and first over a dimension of each one's tensor when `axis` says so."""
+        """The sum or mean over the replicas, and before that over the dimension `axis` of each tensor, if given."""
         wanted = ReduceOp.of(reduce_op)
         context.require_cross_replica(self)
         with self.scope():
@@ -95,7 +95,7 @@ class Strategy:
         return add(ReduceOp.SUM, total) / add(ReduceOp.SUM, count)
 
     def experimental_local_results(self, value: object) -> tuple[Any, ...]:
-        """What the replicas of this process have of a value."""
+        """The parts of a value that the replicas of this process have."""
         return self._extended._local_results(value)
 
     def unwrap(self, value: object) -> tuple[Any, ...]:
@@ -117,7 +117,7 @@ class Strategy:
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any]
     ) -> Any:
-        """What `dataset_fn(input_context)` gives, each replica taking batches of its own from it."""
+        """The dataset of `dataset_fn(input_context)`; each replica takes batches of its own from it."""
         return self._extended._experimental_distribute_datasets_from_function(dataset_fn)
 
     def make_dataset_iterator(self, dataset: Dataset) -> Any:
@@ -153,7 +153,7 @@ class Strategy:
         self._extended._configure(session_config, cluster_spec, task_type, task_id)
 
     def update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        """A copy of a session's configuration, with what this strategy needs."""
+        """A copy of a session's configuration, with the settings that this strategy needs."""
         return self._extended._update_config_proto(config_proto)
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:

@@ -99,12 +99,12 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def select(index: int, structure: object) -> Any:
-    """What replica number `index` sees of a structure."""
+    """A structure as replica number `index` sees it."""
     return _mapped(lambda v: v.values[index] if isinstance(v, DistributedValues) else v, structure)
 
 
 def select_copy(index: int, structure: object) -> Any:
-    """What the update of a variable's copy number `index` sees of a structure."""
+    """A structure as the update of a variable's copy number `index` sees it."""
 
     def chosen(v: Any) -> Any:
         if isinstance(v, DistributedValues):

@@ -1,4 +1,4 @@
-"""Losses: what each element costs, weighted and reduced to a number."""
+"""Losses: a cost for each element, weighted and reduced to a number."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ _REDUCTION_ARGUMENTS = signature_of(
 
 
 def _of_elements(scope_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator of a function that gives the loss of each element: makes of it one that weights and reduces them.
+    """Decorator of a function that gives the loss of each element. The new function weights and reduces them.
 
     Where the weights must be changed to fit, it gives both.
     """
@@ -210,7 +210,7 @@ def cosine_distance(
 @export("losses.hinge_loss")
 @_of_elements("hinge_loss")
 def hinge_loss(labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0) -> Tensor:
-    """How far logits are from being beyond 1 on the side their label (0 or 1) says."""
+    """The distance of logits from 1 on the side of their label (0 or 1), zero beyond it."""
     y, p = _pair(labels, logits)
     ones = ones_like(y)
     sign = apply("Sub", 2 * y, ones)

@@ -28,13 +28,13 @@ def get_losses(scope: str | None = None, loss_collection: Hashable | None = Grap
 
 @export("losses.get_regularization_losses")
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The losses that regularizers gave."""
+    """The losses of regularizers."""
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 @export("losses.get_regularization_loss")
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of the losses that regularizers gave; zero when there are none."""
+    """The sum of the losses of regularizers; zero when there are none."""
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 

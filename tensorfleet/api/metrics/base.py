@@ -1,4 +1,4 @@
-"""What all metrics share: their variables, and how labels, predictions and weights are made to fit."""
+"""The parts that all metrics share: their variables, and the fitting of labels, predictions and weights."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tensorfleet.ops.sparse.dense import sparse_tensor_to_dense
 
 Pair = tuple[Tensor, Tensor]
 
-#: stands where an item of sparse labels has no more of them
+#: fills up items of sparse labels that have fewer labels than others
 _NO_LABEL = -(1 << 63)
 
 
@@ -81,7 +81,7 @@ def _missed(labels: Tensor, predictions: Tensor) -> Tensor:
 
 
 def _streaming(what: str, k: int | None, class_id: int | None, chosen: Tensor, weights: TensorLike) -> Pair:
-    """A variable that counts what was chosen, and its update."""
+    """A variable that counts the chosen elements, and its update."""
     with name_scope(_name(what, k, class_id)) as scope:
         counts = reduce_sum(cast(chosen, dtypes.float64), -1)
         if weights is not None:

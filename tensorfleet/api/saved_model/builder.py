@@ -33,7 +33,7 @@ _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
 
 
 class _ModelWriter:
-    """What the two ways of saying what a model holds have in common."""
+    """The part that both builders share: files, variables, graphs."""
 
     def __init__(self, export_dir: PathLike) -> None:
         from tensorfleet.base.protos import SavedModel
@@ -68,7 +68,7 @@ class _ModelWriter:
         return path.encode()
 
     def _copy_assets(self, assets: Sequence[Tensor] | None) -> list[Any]:
-        """Copies the files, each once; what says which tensor is fed which when the model is loaded."""
+        """Copies the files, each once; gives the messages that tell which tensor is fed which file."""
         if not assets:
             logging.info("No assets to save.")
             return []
@@ -132,7 +132,7 @@ class _ModelWriter:
     "python.saved_model.builder_impl.SavedModelBuilder",
 )
 class SavedModelBuilder(_ModelWriter):
-    """Writes a SavedModel: one set of variables, and graphs that use them, told apart by tags.
+    """Writes a SavedModel: one set of variables, and graphs that use them, distinguished by tags.
 
     The first graph comes with `add_meta_graph_and_variables`, further ones with `add_meta_graph`; `save`
     writes the model's file.
@@ -252,7 +252,7 @@ def _with_operations(
     for key, op in ((names.INIT_OP_SIGNATURE, init_op), (names.TRAIN_OP_SIGNATURE, train_op)):
         if op is not None:
             if not isinstance(op, (Operation, Tensor)):
-                raise TypeError(f"What a model runs must be a Tensor or an Operation: {op!r}")
+                raise TypeError(f"init_op and train_op must be a Tensor or an Operation: {op!r}")
             named[key] = op_signature_def(op, key)
     return named
 

@@ -155,7 +155,7 @@ def _restore(sess: BaseSession, saver_def: SaverDef | None, checkpoint: str) -> 
                 "Models containing partition variables cannot be converted from checkpoint files. Pass a SavedModel as "
                 "input_saved_model_dir."
             )
-    # What is in the checkpoint only, such as slots, was needed for training.
+    # Tensors that only the checkpoint has, such as slots, were needed for training.
     known = {name: held[name] for name in saved if name in held}
     by_reference = {name: t for name, t in known.items() if t.op.type != "VarHandleOp"}
     for name in known.keys() - by_reference.keys():

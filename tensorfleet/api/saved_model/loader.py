@@ -83,7 +83,7 @@ def load(
 
 @export("python.saved_model.loader.SavedModelLoader", "python.saved_model.loader_impl.SavedModelLoader")
 class SavedModelLoader:
-    """Loads a SavedModel, as a whole or step by step: its graph, then its variables, then what its init op does."""
+    """Loads a SavedModel, as a whole or step by step: its graph, its variables, then its init op."""
 
     def __init__(self, export_dir: PathLike) -> None:
         self._export_dir = local_path(export_dir)
@@ -105,7 +105,7 @@ class SavedModelLoader:
     def load_graph(
         self, graph: Graph, tags: str | Collection[str], import_scope: str | None = None, **saver_kwargs: Any
     ) -> tuple[Saver | None, Any]:
-        """Adds the nodes with these tags to a graph; gives their Saver, and what `return_elements` names."""
+        """Adds the nodes with these tags to a graph; gives their Saver, and the elements that `return_elements` names."""
         meta = self.get_meta_graph_def_from_tags(tags)
         with graph.as_default():
             return import_with_elements(meta, import_scope=import_scope, **saver_kwargs)
@@ -128,7 +128,7 @@ class SavedModelLoader:
     def run_init_ops(
         self, sess: BaseSession, tags: str | Collection[str], import_scope: str | None = None
     ) -> None:
-        """Runs what the model says is to be run when it is loaded."""
+        """Runs the operation that the model names for loading."""
         meta = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
             init_op = get_init_op(meta, import_scope)
@@ -167,7 +167,7 @@ def _scoped(name: str, scope: str | None) -> str:
 
 @export("python.saved_model.loader_impl.get_init_op")
 def get_init_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) -> Operation | Tensor | None:
-    """What is to be run after loading: in a signature, or in older models in a collection; None: nothing."""
+    """The operation to run after loading, or None. It is in a signature, or in older models in a collection."""
     if names.INIT_OP_SIGNATURE in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[names.INIT_OP_SIGNATURE]
         return load_op_from_signature_def(signature, names.INIT_OP_SIGNATURE, import_scope)

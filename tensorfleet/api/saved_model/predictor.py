@@ -36,7 +36,7 @@ class Predictor:
     fetch_tensors = readonly("_fetches", "The tensors that are computed, by the keys of a result.")
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
-        """Computes the outputs; what is not given must have a default in the graph."""
+        """Computes the outputs; inputs that are left out must have a default in the graph."""
         odd = set(input_dict) - set(self._feeds)
         if odd:
             raise ValueError(f"Got unexpected keys in input_dict: {odd}\nexpected: {set(self._feeds)}")

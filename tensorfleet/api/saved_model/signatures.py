@@ -53,7 +53,7 @@ def build_tensor_info_from_op(op: Operation) -> TensorInfo:
     "python.saved_model.signature_def_utils_impl.op_signature_def",
 )
 def op_signature_def(op: Operation | Tensor, key: str) -> SignatureDef:
-    """The signature that names what is run when a model is loaded or trained."""
+    """The signature that names the operation to run when a model is loaded or trained."""
     info = build_tensor_info(op) if isinstance(op, Tensor) else build_tensor_info_from_op(op)
     return build_signature_def(outputs={key: info})
 

@@ -39,11 +39,11 @@ def strip_unused(
     output_node_names: Sequence[str],
     placeholder_type_enum: int | list[int] | tuple[int, ...],
 ) -> GraphDef:
-    """What outputs need, with placeholders for the inputs; their type is one for all, or a list."""
+    """The nodes that the outputs need, with placeholders for the inputs: of one type, or of a type each."""
     for name in input_node_names:
         if ":" in name:
             raise ValueError(
-                f"Name '{name}' appears to refer to a Tensor, not an Operation. Leave out what follows the colon."
+                f"Name '{name}' appears to refer to a Tensor, not an Operation. Leave out the colon and the number."
             )
     missing = set(input_node_names) - {node.name for node in input_graph_def.node}
     if missing:
@@ -118,7 +118,7 @@ def optimize_for_inference(
     placeholder_type_enum: int | list[int] | tuple[int, ...],
     toco_compatible: bool = False,
 ) -> GraphDef:
-    """A frozen graph without what only training needs, and with normalizations folded into convolutions."""
+    """A frozen graph without the nodes that only training needs, its normalizations folded into convolutions."""
     ensure_graph_is_valid(input_graph_def)
     made = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
     made = fold_batch_norms(remove_training_nodes(made, output_node_names))

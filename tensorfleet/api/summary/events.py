@@ -42,7 +42,7 @@ def _events(records: Iterator[bytes]) -> Iterator[Any]:
 
 
 class EventFile:
-    """An event file that comes into being with its first event, and again if somebody deletes it.
+    """An event file. It is created with its first event, and again after it was deleted.
 
     The time is part of its name. A file that is already there is never touched: the name is a second later.
     """
@@ -68,7 +68,7 @@ class EventFile:
             self._file.write(b"".join(map(framed, events)))
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Hands the written events to the operating system."""
         if self._file is not None:
             with errors_about(self._folder):
                 self._file.flush()
@@ -111,14 +111,14 @@ class _EventQueue:
         self._changed = threading.Condition()
         self._waiting: deque[bytes] = deque()
         self._added = self._written = self._flushed = 0  # how many events, since the beginning
-        self._wanted = 0  # how many somebody waits for to be flushed
+        self._wanted = 0  # how many events a caller of `flush` waits for
         self._closing = False
         self._error: Exception | None = None
         self.full: errors.OpError | None = None  # why the last events are not in the file: there was no room
         self._thread: threading.Thread | None = None
 
     def put(self, event: bytes) -> None:
-        """Queues an event; waits while the queue is full. Raises what went wrong with earlier ones."""
+        """Queues an event; waits while the queue is full. Raises the error of earlier events."""
         with self._changed:
             self._run()
             while 0 < self._limit <= len(self._waiting) and self._error is None:
@@ -205,7 +205,7 @@ class _EventQueue:
                     return
 
     def _write(self, events: list[bytes], flush: bool, close: bool) -> Exception | None:
-        """Does to the file what is due; gives the error instead of raising it."""
+        """Writes, flushes and closes the file as asked; gives the error instead of raising it."""
         try:
             if events:
                 self._file.write(events)
@@ -236,7 +236,7 @@ class _EventQueue:
 class EventFileWriter:
     """Writes events to a file in `logdir` without making the caller wait for the disk.
 
-    What was added is written out at the latest when the writer is closed, forgotten, or the program ends.
+    Events are written at the latest when the writer is closed or collected, or when the program ends.
     """
 
     def __init__(

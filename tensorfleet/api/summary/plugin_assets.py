@@ -17,7 +17,7 @@ _PLACE = "python.summary.plugin_asset"
 
 @export(f"{_PLACE}.PluginAsset")
 class PluginAsset(abc.ABC):
-    """What a plugin wants to have written: `assets` gives the files by name. There is one of each kind in a graph."""
+    """Files of a TensorBoard plugin: `assets` gives them by name. A graph has one instance of each class."""
 
     #: the folder's name; a subclass has to set it
     plugin_name: str | None = None
@@ -32,7 +32,7 @@ _Asset = TypeVar("_Asset", bound=PluginAsset)
 
 @export(f"{_PLACE}.get_plugin_asset")
 def get_plugin_asset(plugin_asset_cls: type[_Asset], graph: Graph | None = None) -> _Asset:
-    """The one of its kind in a graph, made when it is first asked for."""
+    """The instance of a class in a graph, made at the first call."""
     graph = graph or get_default_graph()
     if not plugin_asset_cls.plugin_name:
         raise ValueError(f"Class {plugin_asset_cls.__name__} has no plugin_name")
@@ -57,13 +57,13 @@ def _only(graph: Graph, name: str) -> PluginAsset:
 
 @export(f"{_PLACE}.get_all_plugin_assets")
 def get_all_plugin_assets(graph: Graph | None = None) -> list[PluginAsset]:
-    """Those of all kinds in a graph."""
+    """The instances of all classes in a graph."""
     graph = graph or get_default_graph()
     return [_only(graph, name) for name in graph.get_collection(_NAMES)]
 
 
 def write_plugin_assets(logdir: str, graph: Graph) -> None:
-    """Writes the files of all kinds below a folder: `plugins/<plugin_name>/<name>`."""
+    """Writes the files of all instances below a folder: `plugins/<plugin_name>/<name>`."""
     for asset in get_all_plugin_assets(graph):
         folder = os.path.join(logdir, "plugins", str(asset.plugin_name))
         os.makedirs(folder, exist_ok=True)

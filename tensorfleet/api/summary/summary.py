@@ -37,7 +37,7 @@ publish_lazily(_message, *(f"summary.{name}" for name in _MESSAGES))
 
 
 def _cleaned(name: str | None) -> str | None:
-    """A name with what no operation may be called replaced; says so when that changes it."""
+    """Replaces the characters that names of operations cannot have; logs a changed name."""
     if name is None:
         return None
     clean = re.sub(r"[^-/\w\.]", "_", name).lstrip("/")
@@ -78,7 +78,7 @@ def _check_count(op_type: str, attr: str, count: int) -> None:
 
 
 def type_of(op_type: str, value: object) -> dtypes.DType | None:
-    """The type that an array or a number has by itself, if the op takes it: it is kept as it is then."""
+    """The type of an array or a number if the op takes that type, so that it is not converted."""
     if not isinstance(value, (np.ndarray, np.generic, int, float)):
         return None
     kind = dtypes.as_dtype(make_array(value).dtype)
@@ -163,7 +163,7 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A summary of a whole tensor; `summary_metadata` says which plugin of TensorBoard shows it."""
+    """A summary of a whole tensor; `summary_metadata` names the TensorBoard plugin that shows it."""
     from tensorfleet.base.protos import SummaryMetadata
 
     metadata = SummaryMetadata()

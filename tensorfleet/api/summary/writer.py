@@ -37,7 +37,7 @@ class FileWriter:
     """Writes event files into `logdir`, which TensorBoard reads.
 
     Adding is cheap: a thread does the writing. At most `max_queue` events wait for it before adding blocks;
-    what was written reaches the disk every `flush_secs` seconds, on `flush` and on `close`. `graph` is written
+    events reach the disk every `flush_secs` seconds, on `flush` and on `close`. `graph` is written
     at once. `session` is accepted and changes nothing.
     """
 
@@ -65,7 +65,7 @@ class FileWriter:
         return self.event_writer.get_logdir()
 
     def add_summary(self, summary: Message | bytes, global_step: int | None = None) -> None:
-        """Adds what a summary operation gave, or a `Summary` message, at a step of training."""
+        """Adds the output of a summary operation, or a `Summary` message, at a step of training."""
         from tensorfleet.base.protos import Event, Summary
 
         if isinstance(summary, bytes):
@@ -74,7 +74,7 @@ class FileWriter:
             raise TypeError(f"summary must be a tf.Summary or its bytes, not {type(summary)}")
         event = Event()
         event.summary.MergeFromString(summary.SerializeToString())
-        for value in event.summary.value:  # what describes a tag is written with its first value only
+        for value in event.summary.value:  # the description of a tag is written with its first value only
             if value.HasField("metadata"):
                 if value.tag in self._described:
                     value.ClearField("metadata")
@@ -128,7 +128,7 @@ class FileWriter:
         self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_run_metadata(self, run_metadata: Message, tag: str, global_step: int | None = None) -> None:
-        """Adds what a run measured (`tf.RunMetadata`), under a tag that was not used before."""
+        """Adds the measurements of a run (`tf.RunMetadata`), under a new tag."""
         from tensorfleet.base.protos import Event
 
         if tag in self._run_tags:
@@ -150,7 +150,7 @@ class FileWriter:
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Writes everything out and closes the file. Call it when no more is to come."""
+        """Writes everything and closes the file."""
         self.event_writer.close()
         self._closed = True
 

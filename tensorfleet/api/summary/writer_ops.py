@@ -1,4 +1,4 @@
-"""Ops that write summaries to event files as they run: what `tf.contrib.summary` is made of."""
+"""Ops that write summaries to event files as they run: the base of `tf.contrib.summary`."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class _SummaryFile:
                 self._write()
 
     def flush(self) -> None:
-        """Writes what is kept."""
+        """Writes the queued events."""
         with self._lock:
             self._open_file()
             self._write()
 
     def close(self) -> None:
-        """Writes what is kept and ends the file."""
+        """Writes the queued events and closes the file."""
         with self._lock:
             if self._file is not None:
                 self._write()

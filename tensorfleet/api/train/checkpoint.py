@@ -1,4 +1,4 @@
-"""`tf.train.Checkpoint`: objects with their variables to checkpoints and back, by what holds them, not by name."""
+"""`tf.train.Checkpoint`: objects with their variables to checkpoints and back, by attributes, not by name."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Checkpoint:
         return int(session.run(self._counted))
 
     def restore(self, save_path: PathLike | None) -> RestoreStatus:
-        """What restores the checkpoint at a path: call its `initialize_or_restore` or `run_restore_ops`."""
+        """The status of a restore from a path: call its `initialize_or_restore` or `run_restore_ops`."""
         from tensorfleet.api.train.checkpoint_loading import status_for
 
         self.save_counter  # noqa: B018 - it is restored with the rest

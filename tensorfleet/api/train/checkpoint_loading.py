@@ -43,7 +43,7 @@ def _start(variables: list[Variable], session: BaseSession) -> None:
 
 
 class RestoreStatus:
-    """What is known about a restore; its methods give itself, so that they can be chained."""
+    """The status of a restore. Its methods return itself, so that they can be chained."""
 
     def __init__(self, root: object) -> None:
         self._root = root
@@ -83,7 +83,7 @@ class _FromFile(RestoreStatus):
         self._savers: dict[tuple[str, ...], Saver] = {}
 
     def _found(self) -> dict[str, Any]:
-        """What is restored, by key in the checkpoint."""
+        """The variables to restore, by key in the checkpoint."""
         raise AssertionError
 
     def run_restore_ops(self, session: BaseSession | None = None) -> None:
@@ -105,14 +105,14 @@ class _FromFile(RestoreStatus):
 
 
 class CheckpointLoadStatus(_FromFile):
-    """A checkpoint of objects. They are matched when asked for: what was made since `restore` counts too."""
+    """A checkpoint of objects. They are matched at each call: objects made since `restore` count too."""
 
     def __init__(self, root: object, path: str, graph: TrackableObjectGraph) -> None:
         super().__init__(root, path)
         self._graph = graph
 
     def restore_at_once(self, reader: CheckpointReader) -> None:
-        """Gives objects that are no part of a graph, and ask for it, what they held when they were saved."""
+        """Restores objects outside the graph that ask for it."""
         objects, pairs = self._match()
         for saved, ours in pairs.items():
             take: Any = getattr(objects.nodes[ours], "_restored_at_once", None)

@@ -42,7 +42,7 @@ class CheckpointReader:
         return {name: self._bundle.dtype(name) for name in self._bundle.names()}
 
     def debug_string(self) -> bytes:
-        """What the checkpoint holds, a line for each tensor and each part of one."""
+        """The contents of the checkpoint: a line for each tensor and each part of one."""
         from tensorfleet.base.protos import DataType
 
         lines = []

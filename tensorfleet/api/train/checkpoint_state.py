@@ -158,7 +158,7 @@ def _machine_started() -> float:
 
 
 def _skip_incomplete(state: CheckpointState) -> None:
-    """Where the latest checkpoint did not come to disk before the machine went down, names the one before it."""
+    """Names the checkpoint before the latest if the latest was not synced before the machine went down."""
     latest = state.model_checkpoint_path
     for path in [latest, *reversed(state.all_model_checkpoint_paths)]:
         if is_complete(local_path(path)):
@@ -233,7 +233,7 @@ def remove_checkpoint(
 
 
 def start_sync(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
-    """Has a checkpoint put on disk while the program goes on; when this returns, the one before it is there."""
+    """Starts to sync a checkpoint to disk in a thread. When this returns, the one before it is synced."""
     sync_behind(_files(local_path(checkpoint_prefix), meta_graph_suffix))
 
 

@@ -1,4 +1,4 @@
-"""`tf.train.Coordinator`: threads that stop together, and the first failure of any of them told to all."""
+"""`tf.train.Coordinator`: threads that stop together, with the first error of any of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 
-#: An exception, or what `sys.exc_info()` gives.
+#: An exception, or the tuple of `sys.exc_info()`.
 StopReason: TypeAlias = "BaseException | tuple[Any, Any, Any]"
 
 # How often to look whether threads ended on their own, in seconds.
@@ -40,7 +40,7 @@ class Coordinator:
         self._registered_threads: set[threading.Thread] = set()
 
     def _reported(self, ex: StopReason | None) -> BaseException | None:
-        """The exception behind what was given to `request_stop`; None when it means a clean stop."""
+        """The exception in an argument of `request_stop`; None when it means a clean stop."""
         if isinstance(ex, tuple):
             kind, value, trace = ex
             error = value if isinstance(value, BaseException) else kind(value)
@@ -142,9 +142,9 @@ class Coordinator:
 
 @export("train.LooperThread")
 class LooperThread(threading.Thread):
-    """A thread that calls something again and again until its coordinator says stop.
+    """A thread that calls a function again and again until its coordinator stops.
 
-    What it calls is `target`, or `run_loop()` of a subclass: every `timer_interval_secs`, or without a pause
+    It calls `target`, or `run_loop()` of a subclass: every `timer_interval_secs`, or without a pause
     when that is None. An exception stops the coordinator.
     """
 

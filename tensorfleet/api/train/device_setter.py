@@ -14,7 +14,7 @@ from tensorfleet.base.shapes import TensorShape
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.operation import Operation
 
-# What lives on parameter servers unless `ps_ops` says otherwise: everything that holds parameters.
+# The default of `ps_ops`: every op that holds parameters lives on parameter servers.
 STANDARD_PS_OPS = [
     "Variable",
     "VariableV2",

@@ -77,7 +77,7 @@ def checkpoints_iterator(
 ) -> Iterator[str]:
     """The path of each new checkpoint of a folder, at most one per `min_interval_secs`.
 
-    Ends when none came for `timeout` seconds and `timeout_fn`, if there is one, says that no more will come.
+    Ends when none came for `timeout` seconds, unless `timeout_fn` is given and returns False.
     """
     last = None
     while True:
@@ -119,7 +119,7 @@ def get_or_create_eval_step() -> Variable:
 
 @export(*_names("StopAfterNEvalsHook"))
 class StopAfterNEvalsHook(SessionRunHook):
-    """Ends an evaluation after so many steps; never, with None."""
+    """Ends an evaluation after `num_evals` steps; never, with None."""
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._num_evals = num_evals
@@ -239,7 +239,7 @@ def evaluate_repeatedly(
 
 
 class Evaluation:
-    """What all evaluations of one graph share: it is built once."""
+    """The operations of all evaluations of one graph, built once."""
 
     def __init__(
         self,

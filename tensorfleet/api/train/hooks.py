@@ -1,4 +1,4 @@
-"""Hooks that watch a training: when to stop, what to log, what to feed."""
+"""Hooks that watch a training: they stop it, log values, feed values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def step_for(hook: str) -> Tensor:
 
 @export(*_names("SecondOrStepTimer"))
 class SecondOrStepTimer:
-    """Says when something is due that is done every so many seconds or steps."""
+    """A timer for actions that are due every N seconds or steps."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if every_secs is None and every_steps is None:
@@ -285,7 +285,7 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 @export(*_names("FinalOpsHook"))
 class FinalOpsHook(SessionRunHook):
-    """Runs `final_ops` when training ends; `final_ops_values` has what they gave."""
+    """Runs `final_ops` when training ends; `final_ops_values` has their values."""
 
     def __init__(self, final_ops: Fetches, final_ops_feed_dict: FeedDict | None = None) -> None:
         self._final_ops = final_ops
@@ -311,7 +311,7 @@ class FinalOpsHook(SessionRunHook):
 
 @export(*_names("FeedFnHook"))
 class FeedFnHook(SessionRunHook):
-    """Feeds what `feed_fn()` returns, a dictionary, to every run."""
+    """Feeds the dictionary that `feed_fn()` returns to every run."""
 
     def __init__(self, feed_fn: Callable[[], FeedDict]) -> None:
         self.feed_fn = feed_fn

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @export(*_names("CheckpointSaverListener"))
 class CheckpointSaverListener:
-    """The base of what acts around every checkpoint of a `CheckpointSaverHook`. All of it does nothing."""
+    """The base of listeners of a `CheckpointSaverHook`. Its methods do nothing."""
 
     def begin(self) -> None:
         """Called once, before the graph is finalized."""
@@ -51,7 +51,7 @@ def save_or_log(
 ) -> bool:
     """Saves a checkpoint. On a full disk the one before is left as it was, and that is logged: training goes on.
 
-    The `last` one is an error: a program that ends well has saved what it trained.
+    A failure of the `last` one is an error: a program that ends well has saved its variables.
     """
     try:
         saver.save(session, path, global_step=step)

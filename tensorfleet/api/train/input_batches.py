@@ -117,7 +117,7 @@ def _options(arguments: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in arguments.items() if k not in ("tensors", "tensors_list")}
 
 
-# -- what users see ----------------------------------------------------------------------------------
+# -- public functions --------------------------------------------------------------------------------
 
 
 @export("train.batch")

@@ -1,4 +1,4 @@
-"""What the functions that make batches put into their queues: checked, sparse tensors by number."""
+"""Elements for the queues of `tf.train.batch` and its relatives: checked, sparse tensors by number."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tensorfleet.ops.sparse.tensors_map import (
     take_many_sparse_from_tensors_map,
 )
 
-#: What one enqueue operation puts in: tensors in a list, or by name.
+#: The argument of one enqueue operation: tensors in a list, or by name.
 Element: TypeAlias = "Sequence[TensorLike] | Mapping[Any, TensorLike]"
 
-# -- what goes in ------------------------------------------------------------------------------------
+# -- before the queue --------------------------------------------------------------------------------
 
 
 @export("python.training.input._as_tensor_list")
@@ -124,7 +124,7 @@ class _Sparse(NamedTuple):
 
 
 def choose(keep: Tensor, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """What `yes` or `no` gives; decided here if it is known, else when it is run."""
+    """The result of `yes` or `no`; chosen now if `keep` is known, else in each run."""
     known = constant_value(keep)
     if known is not None and np.ndim(known) == 0:
         return yes() if known else no()
@@ -177,7 +177,7 @@ def _store(t: SparseTensor, many: bool, keep: Tensor, known: _Sparse | None) -> 
 
 
 def restored(taken: Any, infos: list[_Sparse | None]) -> Any:
-    """What comes out of the queue, with numbers turned back into the sparse tensors they stand for."""
+    """The tensors out of the queue, with numbers turned back into the sparse tensors they stand for."""
     if not any(infos):
         return taken
     single = not isinstance(taken, list)

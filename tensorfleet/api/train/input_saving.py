@@ -69,7 +69,7 @@ def _initializer_of(resource: Tensor) -> Operation | None:
 
 @export("data.experimental.make_saveable_from_iterator", "contrib.data.make_saveable_from_iterator")
 def make_saveable_from_iterator(iterator: Any) -> SaveableObject:
-    """What a `tf.train.Saver` saves and restores to keep the place of an iterator.
+    """A saveable with which `tf.train.Saver` keeps the place of an iterator.
 
     Add it to `tf.GraphKeys.SAVEABLE_OBJECTS`, or give it to the Saver.
     """

@@ -1,4 +1,4 @@
-"""The state that servers still have when a session begins: what is newer than the checkpoint is kept.
+"""The state that servers still have when a session begins: it is kept if it is newer than the checkpoint.
 
 A task that was stopped for a while, or a network that was down, ends the chief's session. The variables are where they
 were, with the steps since the last checkpoint. To restore that checkpoint would undo those steps, other workers' too.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LiveState:
-    """What one SessionManager knows of the servers of its sessions."""
+    """The servers of one SessionManager's sessions, and the state they have."""
 
     def __init__(self, graph: Graph, ready_op: Fetches) -> None:
         self._graph = graph

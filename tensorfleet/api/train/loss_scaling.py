@@ -40,7 +40,7 @@ _PLACE = "python.training.experimental"
 
 @export("train.experimental.LossScale", f"{_PLACE}.loss_scale.LossScale")
 class LossScale(abc.ABC):
-    """What a loss is multiplied by: calling it gives the number, `update` may change it."""
+    """The factor of a loss: calling it gives the number, `update` may change it."""
 
     _is_tracked = True
 
@@ -53,7 +53,7 @@ class LossScale(abc.ABC):
 
     @abc.abstractmethod
     def update(self, grads: Sequence[Any]) -> tuple[Any, Any]:
-        """An operation or tensor that changes the scale by what the gradients are, and whether these should be applied."""
+        """An operation or tensor that updates the scale from the gradients, and whether to apply these."""
 
     def _add_weight(self, name: str, initial_value: TensorLike, dtype: DTypeLike | None = None) -> Variable:
         """A variable that the scale keeps."""
@@ -67,11 +67,11 @@ class LossScale(abc.ABC):
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make another of these."""
+        """The arguments of `from_config` for an equal scale."""
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LossScale:
-        """A scale like the one that gave this."""
+        """A scale from the result of `get_config`."""
         return cls(**config)
 
 
@@ -255,7 +255,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     def _apply_if_finite(
         self, strategy: Strategy | None, pairs: GradsAndVars, global_step: GlobalStep | None, name: str | None
     ) -> Operation:
-        """With a strategy, called for all replicas together: of these one cannot skip what another does."""
+        """With a strategy, called for all replicas together: they skip a step all or none."""
         update, should_apply = self._loss_scale.update([g for g, _ in pairs])
 
         def applied() -> Operation:
@@ -280,7 +280,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         yield "loss_scale", self._loss_scale
 
     def variables(self) -> list[Variable]:
-        """What both keep."""
+        """The variables of the other optimizer and of the scale."""
         return [*self._optimizer.variables(), *self._loss_scale._weights.values()]
 
 
@@ -313,5 +313,5 @@ def enable_mixed_precision_graph_rewrite(
     f"{_PLACE}.mixed_precision.disable_mixed_precision_graph_rewrite_v1",
 )
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Ends what `enable_mixed_precision_graph_rewrite` began; optimizers that were wrapped stay so."""
+    """Undoes `enable_mixed_precision_graph_rewrite`; optimizers that were wrapped stay so."""
     set_experimental_options({"auto_mixed_precision": False})

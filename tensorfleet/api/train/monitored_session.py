@@ -44,7 +44,7 @@ class SessionCreator(abc.ABC):
 
 
 class _ScaffoldedCreator(SessionCreator):
-    """Makes sessions with what a scaffold holds."""
+    """Makes sessions with the operations of a scaffold."""
 
     def __init__(self, scaffold: Scaffold | None, master: str, config: ConfigProto | None) -> None:
         self._scaffold = scaffold or Scaffold()
@@ -143,7 +143,7 @@ class _CoordinatedSessionCreator(SessionCreator):
 
 
 class _MonitoredSession:
-    """What `MonitoredSession` and `SingularMonitoredSession` share."""
+    """The base of `MonitoredSession` and `SingularMonitoredSession`."""
 
     StepContext = StepContext
 
@@ -191,7 +191,7 @@ class _MonitoredSession:
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
         """Calls `step_fn(step_context)`, which may run several times with and without hooks.
 
-        When a task is lost meanwhile it is called again. Returns what it returns.
+        When a task is lost meanwhile it is called again. Returns its result.
         """
         arguments = [p.name for p in inspect.signature(step_fn).parameters.values()]
         if arguments != ["step_context"]:
@@ -258,7 +258,7 @@ class _MonitoredSession:
 
 @export("train.MonitoredSession", "python.training.monitored_session.MonitoredSession")
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks that begins anew, from the last checkpoint, when a task was lost.
+    """A session with hooks that starts again, from the last checkpoint, when a task was lost.
 
     Used as `with tf.train.MonitoredSession(...) as sess: while not sess.should_stop(): sess.run(...)`.
     OutOfRangeError, the end of the input, leaves the block quietly.
@@ -360,7 +360,7 @@ def MonitoredTrainingSession(
 def _workers_creator(
     scaffold: Scaffold, master: str, config: ConfigProto | None, folder: PathLike | None, max_wait_secs: float
 ) -> SessionCreator:
-    """What makes sessions of a worker that does not lead. One with copies of all variables initializes its own."""
+    """The session creator of a worker that is not the chief. One with copies of all variables initializes its own."""
     # Each worker of MultiWorkerMirroredStrategy has copies of its own, which nobody else initializes.
     workers = get_default_graph().__dict__.get("_of_workers")
     if workers is not None and workers._workers > 1:

@@ -41,7 +41,7 @@ def assign_moving_average(
     """Moves `variable` towards `value`: variable * decay + value * (1 - decay).
 
     With `zero_debias`, the variable is corrected for having started at zero; two more variables keep count. In a replica
-    of a strategy, `value` is the mean of what all replicas have.
+    of a strategy, `value` is the mean of the values of all replicas.
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         with colocate_with(variable.op):
@@ -98,7 +98,7 @@ def _assign(kind: str, variable: Variable, value: TensorLike, name: str | None =
 
 
 def _helpers(unbiased: Variable, zero_debias: bool) -> tuple[Variable, ...]:
-    """What corrects a variable for its start at zero: the average as it is, and the number of values in it."""
+    """The variables that correct an average for its start at zero: the plain average, and the number of values in it."""
     if not zero_debias:
         return ()
     with variable_scope(unbiased.op.name, values=[unbiased]):

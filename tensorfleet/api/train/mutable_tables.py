@@ -32,7 +32,7 @@ class _TableSaveable(SaveableObject):
 
 
 class _MutableTable(LookupInterface):
-    """What the two kinds of mutable tables share."""
+    """The base of both kinds of mutable tables."""
 
     _name: str
     _default_value: Tensor

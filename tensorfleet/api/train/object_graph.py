@@ -1,4 +1,4 @@
-"""Objects that hold variables, as a graph: what object-based checkpoints store beside the values.
+"""Objects that hold variables, as a graph, which object-based checkpoints store beside the values.
 
 The objects are found from a root: variables, optimizers, layers, modules, checkpoints, and lists and
 dictionaries of them. An object's name is the path of attributes that leads to it.
@@ -65,7 +65,7 @@ class Objects:
                     self.children.append([])
 
     def variables(self) -> dict[str, Any]:
-        """What is saved, by its key in the checkpoint."""
+        """The values to save, by their keys in the checkpoint."""
         found: dict[str, Any] = {}
         for number in range(len(self.nodes)):
             for name, value in self._values(number):
@@ -78,7 +78,7 @@ class Objects:
         return f"{path}/.ATTRIBUTES/{_escaped(name)}" if path else f".ATTRIBUTES/{_escaped(name)}"
 
     def _values(self, number: int) -> Iterator[tuple[str, Any]]:
-        """What of an object itself is saved."""
+        """The values of an object itself that are saved."""
         node = self.nodes[number]
         if isinstance(node, Variable):
             yield _VALUE, node
@@ -123,10 +123,10 @@ def children_of(node: object) -> Iterator[tuple[str, Any]]:
 
 
 def attributes(node: object) -> Iterator[tuple[str, Any]]:
-    """What an object holds: variables by the names they were made with, and attributes, in the order they were set.
+    """The objects that an object holds: variables by their first names, and attributes, in the order they were set.
 
-    Attributes that begin with an underscore count where the user's class has set them: ours keep there what is held
-    by another name, and tell by `_untracked` what that is.
+    Attributes that begin with an underscore count in a user's class. Our classes keep in them objects that they hold
+    by another name; `_untracked` lists further ones.
     """
     made = getattr(node, "_named_weights", {})
     held = {name: value for name, value in made.items() if is_held(value)}
@@ -141,7 +141,7 @@ def attributes(node: object) -> Iterator[tuple[str, Any]]:
 
 
 def is_held(value: object) -> bool:
-    """Whether something is, or has in it, what a checkpoint of objects saves."""
+    """Whether a checkpoint of objects saves a value, or something in it."""
     if isinstance(value, (list, tuple)):
         return any(is_held(item) for item in value)
     if isinstance(value, dict):

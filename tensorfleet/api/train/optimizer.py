@@ -195,7 +195,7 @@ class Optimizer:
         kept = [v for named in self._slots.values() for v in named.values() if v.graph is graph]
         return sorted(own + kept, key=lambda v: v.name)
 
-    # -- what a subclass may override --
+    # -- for a subclass to override --
 
     def _create_slots(self, var_list: list[Variable]) -> None:
         """Makes the slots for these variables."""
@@ -239,7 +239,7 @@ class Optimizer:
         """The types a loss and a variable may have."""
         return set(_TRAINABLE_TYPES)
 
-    # -- what a subclass may use --
+    # -- for a subclass to use --
 
     def _update(self, grad: Tensor | IndexedSlices, var: Variable) -> Any:
         """The update of one variable, with its constraint."""
@@ -394,6 +394,6 @@ def _count_step(updated: Operation, global_step: GlobalStep, scope: str) -> Any:
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """The rows with those of equal index added up, and the indices, each once."""
-    # Applied one after the other, equal rows would not give what their sum gives, except in plain descent.
+    # Equal rows applied one after the other differ from their sum, except in plain descent.
     unique, positions = apply_list("Unique", indices)
     return apply("UnsortedSegmentSum", values, positions, apply("Shape", unique)[0]), unique

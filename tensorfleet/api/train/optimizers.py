@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Optimizer)
 
 
 class _OneOp(Optimizer):
-    """What `one_op` gives a class: an update of a variable that is one op of the Apply* family.
+    """The methods that `one_op` adds to a class: an update of a variable is one op of the Apply* family.
 
     The class has the op's name, its slots in the op's order, and its hyperparameters: attributes that `_prepare`
     fills, in the op's order, with where the gradient stands among them.

@@ -1,4 +1,4 @@
-"""`tf.train.experimental.PythonState`: what a program keeps in Python, saved with its variables."""
+"""`tf.train.experimental.PythonState`: state of a Python program, saved with its variables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _with_no_shape(tensor: Tensor) -> Tensor:
 
 @export("train.experimental.PythonState")
 class PythonState(abc.ABC):
-    """Base of what is saved by `tf.train.Checkpoint` and is no variable: it says itself how it becomes a string."""
+    """The base of Python state that `tf.train.Checkpoint` saves: it converts itself to a string and back."""
 
     @abc.abstractmethod
     def serialize(self) -> str | bytes:

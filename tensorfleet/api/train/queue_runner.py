@@ -103,7 +103,7 @@ class QueueRunner:
         "_queue_closed_exception_types", "The exceptions that mean the end of the input."
     )
     exceptions_raised: list[BaseException] = readonly(
-        "_exceptions_raised", "What the threads raised, for runners without a coordinator."
+        "_exceptions_raised", "The exceptions of the threads, for runners without a coordinator."
     )
 
     @property
@@ -211,14 +211,14 @@ class QueueRunner:
 
 
 def repeater(sess: BaseSession, operation: Operation) -> Callable[[], Any]:
-    """What to call again and again to run an operation, which may be run several times in each call."""
+    """A function that runs an operation, perhaps several times in each call."""
     return getattr(sess, "_make_repeater", sess.make_callable)(operation)
 
 
 def failure_in(sess: BaseSession, error: Exception) -> Exception | None:
-    """What a thread that runs operations tells its coordinator: nothing when it was the session that ended.
+    """The error that a thread reports to its coordinator: None when the session was closed.
 
-    In TensorFlow it is chance whether `join` raises what a closed session cancels.
+    In TensorFlow it is chance whether `join` raises the error of a closed session.
     """
     return None if getattr(sess, "_closed", False) else error
 

@@ -1,4 +1,4 @@
-"""What a `Saver` saves: variables, parts of variables, and objects that say themselves how they are saved."""
+"""Objects that a `Saver` saves: variables, parts of variables, and objects with saveables of their own."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ def by_name(var_list: Any, convert_variable_to_tensor: bool = True) -> dict[str,
 
 
 class Trackable(Protocol):
-    """An object that is no variable and tells what of it is saved."""
+    """An object that is no variable and has saveables of its own."""
 
     def _gather_saveables_for_checkpoint(self) -> Mapping[str, Any]:
-        """What is saved, by name: saveables, or functions that make one from its name in the checkpoint."""
+        """Saveables by name, or functions that make one from its name in the checkpoint."""
 
 
 def is_trackable(item: object) -> TypeGuard[Trackable]:
-    """Whether an object tells what of it is saved, and is no variable."""
+    """Whether an object has saveables of its own, and is no variable."""
     return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, Variable)
 
 
@@ -158,7 +158,7 @@ def _need_variable(item: object) -> Tensor:
 
 
 def saveables_of(var_list: Any) -> list[SaveableObject]:
-    """What to save for these variables, by name in the checkpoint, sorted."""
+    """The saveables of these variables, sorted by name in the checkpoint."""
     named = by_name(var_list)
     for name in named:
         if not isinstance(name, str):

@@ -45,7 +45,7 @@ _RESTORE_FAILED = (
 
 @export("python.ops.variables._all_saveable_objects")
 def all_saveable_objects(scope: str | None = None) -> list[Any]:
-    """What a Saver saves when it is not told: the global variables, and other objects with state."""
+    """The default of a Saver: the global variables, and other objects with state."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope) + get_collection(
         GraphKeys.SAVEABLE_OBJECTS, scope
     )
@@ -111,7 +111,7 @@ class Saver:
     # -- building --
 
     def build(self) -> None:
-        """Adds the operations to the graph, when the constructor was told to leave that for later."""
+        """Adds the operations to the graph, if the constructor was called with `defer_build`."""
         if self._is_built:
             return
         self._is_built = True
@@ -227,7 +227,7 @@ class Saver:
             raise
 
     def _remove_parts(self, graph: Graph, path: str) -> None:
-        """Removes what the tasks have written of a sharded checkpoint that is not to be."""
+        """Removes the files that tasks wrote for a sharded checkpoint that failed."""
         # The parts' folder has a random name, which only the graph knows: it is made in `saver_graph`.
         for op in graph.get_tensor_by_name(self.saver_def.filename_tensor_name).consumers():
             if op.type == "StringJoin" and op.inputs[1].op.type == "Select":
@@ -235,7 +235,7 @@ class Saver:
                 rmtree(os.path.dirname(path + as_text(parts.item())))
 
     def _record(self, path: str, folder: str, latest_filename: str) -> None:
-        """Adds a checkpoint to the list and writes the list; what falls off it is deleted later."""
+        """Adds a checkpoint to the list and writes the list; the oldest falls off and is deleted later."""
         keep = self.saver_def.max_to_keep
         if keep > 0:
             self._last_checkpoints = [c for c in self._last_checkpoints if c[0] != path]
@@ -289,7 +289,7 @@ class Saver:
             ) from e
 
     def _restore_objects(self, sess: BaseSession, path: str, keys: dict[str, str]) -> None:
-        """Restores by name what a `tf.train.Checkpoint` wrote."""
+        """Restores a checkpoint of `tf.train.Checkpoint` by the names of variables."""
         logging.warning(
             "Restoring an object-based checkpoint using a name-based saver. This may be somewhat fragile, and will "
             "re-build the Saver. Instead, consider loading object-based checkpoints using tf.train.Checkpoint()."
@@ -421,7 +421,7 @@ def import_with_elements(
     import_scope: str | None = None,
     **kwargs: Any,
 ) -> tuple[Saver | None, Any]:
-    """As `import_meta_graph`; gives the Saver, and what `return_elements` names."""
+    """As `import_meta_graph`; gives the Saver, and the elements that `return_elements` names."""
     graph = kwargs.get("graph") or get_default_graph()
     meta, scope, found = import_meta_graph_def(
         meta_graph_or_file, clear_devices, import_scope=import_scope, **kwargs

@@ -1,4 +1,4 @@
-"""What builds the operations of a `Saver`: a subclass may write and read tensors in a way of its own."""
+"""Builders of a `Saver`'s operations: a subclass may write and read tensors in a way of its own."""
 
 from __future__ import annotations
 

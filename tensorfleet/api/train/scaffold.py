@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 @export("train.Scaffold", "python.training.monitored_session.Scaffold")
 class Scaffold:
-    """What starts, checks, summarizes and saves a model: pass what you have, the rest has defaults.
+    """The operations that start, check, summarize and save a model. Arguments that you leave out have defaults.
 
-    `finalize()` fills in what was not given, from the graph's collections (such as `GraphKeys.INIT_OP`)
+    `finalize()` fills in the defaults, from the graph's collections (such as `GraphKeys.INIT_OP`)
     or with new operations, and finalizes the graph; monitored sessions call it. `init_fn` is called as
     `init_fn(scaffold, session)` after `init_op`, when there is no checkpoint to restore.
     """
@@ -73,7 +73,7 @@ class Scaffold:
         self._init_fn = (lambda sess: user(self, sess)) if user else None
 
     def finalize(self) -> Scaffold:
-        """Fills in what was not given and finalizes the graph."""
+        """Fills in the defaults and finalizes the graph."""
         self._init_op = self._or_found("init_op", GraphKeys.INIT_OP, _init_op)
         self._ready_op = self._or_found("ready_op", GraphKeys.READY_OP, _ready_op)
         self._ready_for_local_init_op = self._or_found(
@@ -103,11 +103,11 @@ class Scaffold:
         "_ready_for_local_init_op", "Gives the names of global variables without a value."
     )
     local_init_op: Fetches = readonly(
-        "_local_init_op", "Initializes what belongs to one task: local variables and tables."
+        "_local_init_op", "Initializes the state of one task: local variables and tables."
     )
     summary_op: Tensor | None = readonly("_summary_op", "All summaries as one tensor.")
     saver: Any = readonly("_saver", "Writes and reads checkpoints.")
-    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "What to feed to `init_op`.")
+    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "Values to feed to `init_op`.")
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import RunMetadata, RunOptions
     from tensorfleet.session.session import BaseSession
 
-# A task went away; what runs in its place continues from the last checkpoint.
+# A task went away; its replacement continues from the last checkpoint.
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
 _SESSION_LOST = (
     "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current "
@@ -44,7 +44,7 @@ publish(PREEMPTION_ERRORS, "python.training.monitored_session._PREEMPTION_ERRORS
 
 
 class StepContext:
-    """What a `step_fn` gets: the session, a run with hooks, and the way to end the training."""
+    """The argument of a `step_fn`: the session, a run with hooks, and the way to end the training."""
 
     def __init__(self, session: BaseSession, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session
@@ -136,10 +136,10 @@ class _RecoverableSession(_WrappedSession):
                 self._note_loss(_SESSION_NOT_CREATED, e)
 
     def _note_loss(self, text: str, error: errors.OpError) -> None:
-        """Says that a task was lost, the first time and then now and again; raises when there is no end to it."""
+        """Logs a lost task, at first and then now and again; raises when losses do not end."""
         if self._stall_timer is None:
             logging.info(text, error)
-            self._stall_timer = StallTimer(settings.RECOVERY_SECONDS, "See to what the error names")
+            self._stall_timer = StallTimer(settings.RECOVERY_SECONDS, "Check the task that the error names")
             return
         self._stall_timer.look(None, f"a session that can run; the last error was: {error.message}")
         self._stall_timer.pause()
@@ -234,7 +234,7 @@ class _CoordinatedSession(_WrappedSession):
                 logging.debug("Closing the session failed: %s", e)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs; a lost task noticed by a thread counts more than what it made of this run."""
+        """Runs; the error of a thread that lost a task takes precedence over the error of this run."""
         try:
             return self._sess.run(*args, **kwargs)
         except PREEMPTION_ERRORS:
@@ -251,7 +251,7 @@ class _CoordinatedSession(_WrappedSession):
 
 @export("python.training.monitored_session._HookedSession")
 class _HookedSession(_WrappedSession):
-    """Calls hooks around every run and fetches what they ask for."""
+    """Calls hooks around every run and adds their fetches."""
 
     def __init__(self, sess: Any, hooks: list[SessionRunHook]) -> None:
         super().__init__(sess)
@@ -340,7 +340,7 @@ def _merged(options: RunOptions | None, wanted: list[RunOptions]) -> RunOptions:
 
 
 def _none_given(options: RunOptions | None, run_metadata: RunMetadata | None) -> tuple[Any, Any]:
-    """What hooks see of options and metadata that nobody gave."""
+    """Empty messages for hooks in place of options and metadata that nobody gave."""
     # Made once, at the first run: hooks get them after every run, and messages are slow to make.
     global _EMPTY
     if _EMPTY is None:

@@ -33,7 +33,7 @@ class SessionManager:
 
     `ready_op` gives the names of variables without a value; the model is ready when there is none.
     `local_init_op` runs in every new session, once `ready_for_local_init_op` gives no name.
-    Waiting looks again after 0.1 seconds, later twice per second; `recovery_wait_secs` is how often it says so.
+    Waiting looks again after 0.1 seconds, later twice per second; `recovery_wait_secs` is the time between log lines.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = float("Inf")
     ) -> Session:
-        """A session whose model somebody else, usually the chief, has made ready.
+        """A session whose model another task, usually the chief, has made ready.
 
         DeadlineExceededError when that did not happen within `max_wait_secs`.
         """
@@ -232,7 +232,7 @@ class SessionManager:
         return ready(self._ready_op, sess, "Model not ready")
 
     def _model_not_ready(self, sess: Session) -> str | None:
-        """What is missing, if anything: supervisors that scripts derived before 0.12 ask for that."""
+        """The missing variables as text, or None. Supervisors of scripts from before 0.12 call this."""
         return self._model_ready(sess)[1]
 
     def _model_ready_for_local_init(self, sess: Session) -> tuple[bool, str | None]:
@@ -252,7 +252,7 @@ class SessionManager:
 
 
 def ready(op: Fetches, sess: AnySession, msg: str) -> tuple[bool, str | None]:
-    """Whether `op` finds nothing missing; if not, what is."""
+    """Whether `op` finds nothing missing; if not, a text that names the missing variables."""
     if op is None:
         return True, None
     try:
@@ -287,7 +287,7 @@ class _PollingWait:
         return True
 
     def log_due_after(self, seconds: float) -> bool:
-        """Whether nothing was said for that long; what is said now counts."""
+        """Whether the last log line is that old; the caller writes one now if it is."""
         now = time.monotonic()
         if now < self._last_logged + seconds:
             return False
@@ -300,7 +300,7 @@ def _name(op: Fetches) -> str:
 
 
 def _close(sess: Session | None) -> None:
-    """Ends a session that is of no use; why it cannot be closed is of no interest either."""
+    """Closes a session that is not needed, and ignores errors of closing."""
     try:
         if sess is not None:
             sess.close()

@@ -1,4 +1,4 @@
-"""`tf.train.SessionRunHook`: what may happen around every call of a monitored session's `run`."""
+"""`tf.train.SessionRunHook`: calls around every `run` of a monitored session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @export("train.SessionRunHook", "estimator.SessionRunHook", "python.training.session_run_hook.SessionRunHook")
 class SessionRunHook:
-    """The base of hooks. Override what you need; everything here does nothing.
+    """The base of hooks. Override the methods you need; those here do nothing.
 
     The order of calls: `begin`, `after_create_session` (again after each recovery), then `before_run` and
     `after_run` around every run, and `end` unless an error ended the training.
@@ -33,7 +33,7 @@ class SessionRunHook:
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after each run that raised no error, with the values of what `before_run` asked for."""
+        """Called after each run that raised no error, with the values that `before_run` asked for."""
 
     def end(self, session: BaseSession) -> None:
         """Called with the `tf.Session` when training ends without an error."""
@@ -41,7 +41,7 @@ class SessionRunHook:
 
 @export("train.SessionRunArgs", "estimator.SessionRunArgs", "python.training.session_run_hook.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
-    """What to run: fetches in any nesting, feeds, and `tf.RunOptions`."""
+    """The arguments of a run: fetches in any nesting, feeds, and `tf.RunOptions`."""
 
     fetches: Fetches
     feed_dict: FeedDict | None = None
@@ -54,7 +54,7 @@ class SessionRunArgs(NamedTuple):
     "python.training.session_run_hook.SessionRunValues",
 )
 class SessionRunValues(NamedTuple):
-    """What a run gave: the results of a hook's fetches in the same nesting, the options, the metadata."""
+    """The results of a run: those of a hook's fetches in the same nesting, the options, the metadata."""
 
     results: Any
     options: RunOptions

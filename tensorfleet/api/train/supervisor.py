@@ -50,7 +50,7 @@ class Supervisor:
     """Starts a training, saves checkpoints and summaries meanwhile, and stops its threads.
 
     The chief initializes the variables, or restores them from the latest checkpoint in `logdir`; the other
-    tasks (`is_chief=False`) wait for that. What is not given (`USE_DEFAULT`) is taken from the graph's
+    tasks (`is_chief=False`) wait for that. An argument that is not given (`USE_DEFAULT`) is taken from the graph's
     collections or added; None means to do without. The graph is finalized.
 
         sv = tf.train.Supervisor(logdir="/tmp/train", is_chief=task_index == 0)
@@ -146,16 +146,17 @@ class Supervisor:
             if op.type in ("Variable", "VariableV2") and not op.device:
                 raise ValueError(f"When using replicas, all Variables must have their device set: {op}")
 
-    # -- what it works with --
+    # -- its parts --
 
     is_chief: bool = readonly("_is_chief", "Whether this is the task that initializes and saves.")
     session_manager: SessionManager = readonly("_session_manager", "Makes the sessions.")
     coord: Coordinator = readonly("_coord", "Stops the threads together.")
     init_op: Fetches = readonly("_init_op", "Initializes the variables.")
-    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "What to feed to `init_op`.")
+    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "Values to feed to `init_op`.")
     ready_op: Fetches = readonly("_ready_op", "Gives the names of variables without a value.")
     ready_for_local_init_op: Fetches = readonly(
-        "_ready_for_local_init_op", "Gives the names of what `local_init_op` needs and has no value yet."
+        "_ready_for_local_init_op",
+        "Gives the names of variables that `local_init_op` needs and that have no value yet.",
     )
     summary_writer: Any = readonly("_summary_writer", "The chief's writer of events, or None.")
     summary_op: Any = readonly("_summary_op", "All summaries as one tensor, or None.")
@@ -291,7 +292,7 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts a thread that calls `target` every so many seconds until the training stops."""
+        """Starts a thread that calls `target` every `timer_interval_secs` until the training stops."""
         looper = LooperThread(
             self._coord, timer_interval_secs=timer_interval_secs, target=target, args=args, kwargs=kwargs
         )
@@ -333,7 +334,7 @@ class Supervisor:
         self._coord.request_stop(ex=ex)
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         return self._coord.should_stop()
 
     def stop_on_exception(self) -> AbstractContextManager[None]:
@@ -341,7 +342,7 @@ class Supervisor:
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
-        """Returns when somebody asked to stop."""
+        """Waits until a stop is requested."""
         self._coord.wait_for_stop()
 
     def _log_session(self, status: str, step: int | None) -> None:
@@ -362,7 +363,7 @@ class Supervisor:
 
 
 def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
-    """An argument as given, or the first item of a collection, or what `make` adds to it."""
+    """An argument as given, or the first item of a collection, or the result of `make`, which is added to it."""
     if value is not Supervisor.USE_DEFAULT:
         return value
     found = get_collection(key)

@@ -8,7 +8,7 @@
 
 A token carries the global step. A replica adds its gradient together with its local step; a gradient that
 was computed for a step that is over is stale, and the accumulator drops it; it counts those of each replica.
-When replicas have gone and the others wait in vain, the queue of tokens ends the waiting with an error.
+When too few replicas are left for an update, the queue of tokens ends the wait of the others with an error.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SyncReplicasOptimizer(Optimizer):
     """Lets `opt` make one update from the gradients of `replicas_to_aggregate` replicas.
 
     The mean of a sparse gradient's row is over all of them too, those without the row included, so that an
-    update is what one replica with all their data would make.
+    update is the one that a single replica with all their data would make.
 
     With more replicas in total (`total_num_replicas`) the others are backups: the first gradients count, late
     ones are dropped. With fewer, replicas work on several batches for one update.
@@ -157,7 +157,7 @@ class SyncReplicasOptimizer(Optimizer):
     def _accumulate(
         self, grads_and_vars: list[tuple[Gradient, Variable]]
     ) -> tuple[list[Operation], list[tuple[Any, Any]]]:
-        """Accumulators on the variables' devices: the operations that hand in, and what is taken out."""
+        """Accumulators on the variables' devices: the operations that hand in, and the gradients taken out."""
         handed_in: list[Operation] = []
         taken: list[tuple[Any, Any]] = []
         enough = self._replicas_to_aggregate
@@ -198,7 +198,7 @@ class SyncReplicasOptimizer(Optimizer):
 
     def _make_runner(self, enqueue_ops: Sequence[Operation]) -> _UpdateRunner:
         queue = self._sync_token_queue.queue_ref.op
-        # The queue counts its members to end a wait in vain: it must know how many replicas there are.
+        # The queue ends waits that nobody can satisfy: it must know how many replicas there are.
         queue._set_attr(REPLICAS, self._total_num_replicas)
         queue._set_attr(AGGREGATE, self._replicas_to_aggregate)
         return _UpdateRunner(self._sync_token_queue, enqueue_ops)
@@ -211,7 +211,7 @@ class SyncReplicasOptimizer(Optimizer):
         return made
 
     def get_chief_queue_runner(self) -> _UpdateRunner:
-        """What makes the updates; the chief starts it, and nobody else."""
+        """The runner that makes the updates; only the chief starts it."""
         if self._chief_queue_runner is None:
             raise ValueError("Should be called after apply_gradients().")
         if not isinstance(self._chief_queue_runner, _UpdateRunner):  # of a subclass that makes its own
@@ -240,7 +240,7 @@ class SyncReplicasOptimizer(Optimizer):
             return no_op(name="no_init_tokens")
 
     def _tokens_of_no_update(self, count: int, scope: str) -> Operation:
-        """Puts in tokens where a training begins or ends, and so tells the queue that it does."""
+        """Puts in the tokens of the start or the end of a training, and marks them as such for the queue."""
         with device(self._global_step.device), name_scope(scope):
             tokens = apply("Fill", [count], self._global_step, name="Fill")
             put: Operation = self._sync_token_queue.enqueue_many((tokens,))
@@ -290,13 +290,13 @@ class _Report:
         self._next = time.monotonic() + _REPORT_SECONDS
 
     def when_due(self, sess: BaseSession) -> None:
-        """Looks, but not too often."""
+        """Logs, but at most once per interval."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _REPORT_SECONDS
             self.now(sess)
 
     def now(self, sess: BaseSession) -> None:
-        """Looks, and logs what is new. Training is not disturbed by a task that does not answer."""
+        """Logs new numbers. A task that does not answer does not disturb the training."""
         try:
             dropped = dropped_gradients(sess)
         except errors.OpError:
@@ -377,7 +377,7 @@ class _UpdateRunner(QueueRunner):
             self.release_replicas(sess)
 
     def release_replicas(self, sess: BaseSession, options: RunOptions | None = None) -> None:
-        """Lets each replica make one more step, and tells who waits after that that the training is over."""
+        """Lets each replica make one more step; a replica that waits after that learns that the training is over."""
         for put in self.release_ops:
             sess.run(put, options=options)
 
@@ -415,7 +415,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         self._num_tokens = num_tokens
 
     def begin(self) -> None:
-        """Adds what the chief needs."""
+        """Adds the operations that the chief needs."""
         opt = self._sync_optimizer
         if not opt._gradients_applied:
             raise ValueError("SyncReplicasOptimizer.apply_gradient should be called before using the hook.")

@@ -28,7 +28,7 @@ Hyperparameter: TypeAlias = object
 #: The gradient of a variable: dense, by rows, or None where the loss does not depend on the variable.
 Gradient: TypeAlias = "Tensor | IndexedSlices | None"
 
-#: What `compute_gradients` gives and `apply_gradients` takes.
+#: The pairs that `compute_gradients` gives and `apply_gradients` takes.
 GradsAndVars: TypeAlias = "Iterable[tuple[Gradient, Variable]]"
 
 #: A variable, or variables in lists and dictionaries of any depth.

@@ -1,4 +1,4 @@
-"""Waiting for what other tasks do: a line now and then, and an error when nothing has changed for too long."""
+"""Waits for other tasks: a log line now and then, and an error when nothing has changed for too long."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class StallTimer:
         self._pause = _FIRST_PAUSE_SECONDS
 
     def look(self, progress: object, awaited: str) -> None:
-        """Takes how far the others are; raises when that has been the same for too long."""
+        """Takes the progress of the others; raises when that has been the same for too long."""
         now = monotonic()
-        # Any progress starts the limit anew: slow workers are waited for, stuck ones are not.
+        # Any progress restarts the limit: slow workers are waited for, stuck ones are not.
         if progress != self._progress:
             self._progress, self._since = progress, now
         if now - self._since > self._limit:

@@ -1,4 +1,4 @@
-"""What both forms of `tf.Variable` share."""
+"""The base of both forms of `tf.Variable`."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class Variable(metaclass=VariableMeta):
         return self.shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds to what is known of the shape."""
+        """Adds knowledge about the shape."""
         self._variable.set_shape(shape)
         self.value().set_shape(shape)
 
@@ -328,7 +328,7 @@ class Variable(metaclass=VariableMeta):
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
     def _adopt(self, variable_def: VariableDef, import_scope: str | None) -> None:
-        """Finds in the current graph what a `VariableDef` names."""
+        """Finds the operations and tensors of a `VariableDef` in the current graph."""
         graph = get_default_graph()
 
         def find(name: str) -> Any:

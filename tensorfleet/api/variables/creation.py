@@ -1,4 +1,4 @@
-"""What `tf.Variable(...)` goes through: creators that scopes put around it, then one of the two forms."""
+"""The steps of `tf.Variable(...)`: creators of the open scopes, then one of the two forms."""
 
 from __future__ import annotations
 

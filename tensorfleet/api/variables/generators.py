@@ -42,7 +42,7 @@ def _signed(number: int) -> int:
 
 @export("random.experimental.create_rng_state")
 def create_rng_state(seed: int | Sequence[int] | Array, algorithm: int) -> np.ndarray:
-    """The state of a stream from a number, however large, or from a vector."""
+    """The state of a stream from an integer of any size, or from a vector."""
     size = _state_size(algorithm)
     if isinstance(seed, int):
         # The lowest 64 bits come first, as in TensorFlow.
@@ -84,23 +84,23 @@ class Generator:
         self._state = make(first, dtype=dtypes.int64, trainable=False, use_resource=True, name="StateVar")
         self._alg = alg
 
-    state = readonly("_state", "The variable that keeps the place in the stream.")
+    state = readonly("_state", "The variable that holds the state.")
     algorithm = readonly("_alg", "The number of the algorithm.")
 
     @classmethod
     def from_state(cls, state: TensorLike, alg: int) -> Generator:
-        """A stream at a place."""
+        """A stream with a state."""
         return cls(alg=alg, state=state)
 
     @classmethod
     def from_seed(cls, seed: int | Sequence[int] | Array, alg: int | None = None) -> Generator:
-        """A stream that begins at a seed."""
+        """A stream that starts from a seed."""
         alg = PHILOX if alg is None else alg
         return cls(state=create_rng_state(seed, alg), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: int | None = None) -> Generator:
-        """A stream that begins anywhere."""
+        """A stream that starts from random bits of the system."""
         alg = PHILOX if alg is None else alg
         shape = constant([_state_size(alg)], dtypes.int64)
         return cls(state=apply("NonDeterministicInts", shape, dtype=dtypes.int64), alg=alg)
@@ -111,18 +111,18 @@ class Generator:
         return cls(state=_key_counter(key, counter, alg), alg=alg)
 
     def reset(self, state: TensorLike) -> Operation:
-        """Goes to a place; the operation does so when it is run."""
+        """Sets the state when the operation runs."""
         tensor = _state_tensor(state)
         tensor.shape.assert_is_compatible_with([_state_size(self._alg)])
         assigned: Operation = self._state.assign(tensor, read_value=False)
         return assigned
 
     def reset_from_seed(self, seed: int | Sequence[int] | Array) -> Operation:
-        """Goes to where a seed begins."""
+        """Sets the state to the start of a seed."""
         return self.reset(create_rng_state(seed, self._alg))
 
     def reset_from_key_counter(self, key: TensorLike, counter: TensorLike) -> Operation:
-        """Goes to a counter of a key."""
+        """Sets the state to a counter of a key."""
         return self.reset(_key_counter(key, counter, self._alg))
 
     @property
@@ -133,7 +133,7 @@ class Generator:
         return last
 
     def skip(self, delta: TensorLike) -> Operation:
-        """Goes on as if so many numbers were drawn."""
+        """Skips `delta` numbers."""
         return apply_op("RngSkip", self._state.handle, self._algorithm(), to_tensor(delta, dtypes.int64))
 
     def _algorithm(self) -> Tensor:
@@ -186,7 +186,7 @@ class Generator:
         dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Numbers between two limits, all alike."""
+        """Uniform numbers between two limits."""
         dtype = dtypes.as_dtype(dtype)
         if maxval is None and dtype.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
@@ -201,7 +201,7 @@ class Generator:
     def uniform_full_int(
         self, shape: AnyShape, dtype: DTypeLike = dtypes.uint64, name: str | None = None
     ) -> Tensor:
-        """Integers of all that the type has."""
+        """Uniform integers over the whole range of the type."""
         with name_scope(name, "stateful_uniform_full_int", [shape]) as scope:
             return self._draw("StatefulUniformFullInt", shape, dtype=dtypes.as_dtype(dtype), name=scope)
 
@@ -226,7 +226,7 @@ class Generator:
         return stack([keys, zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
-        """Other streams, whose keys come from this one; they must be known while the graph is built, as in TensorFlow."""
+        """New streams with keys from this one. The keys must be known while the graph is built, as in TensorFlow."""
         zeros = [0] * (_state_size(self._alg) - 1)
         keys = self.uniform_full_int([count], dtypes.int64)
         return [Generator(state=[*zeros, int(key)], alg=self._alg) for key in keys.numpy()]  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ _global: list[Generator] = []
 
 @export("random.experimental.get_global_generator")
 def get_global_generator() -> Generator:
-    """The generator that all share; it begins anywhere unless another was set."""
+    """The global generator; it starts from random bits unless you set one."""
     if not _global:
         _global.append(Generator.from_non_deterministic_state())
     return _global[0]
@@ -252,5 +252,5 @@ def get_global_generator() -> Generator:
 
 @export("random.experimental.set_global_generator")
 def set_global_generator(generator: Generator) -> None:
-    """Sets the generator that all share."""
+    """Sets the global generator."""
     _global[:] = [generator]

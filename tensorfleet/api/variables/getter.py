@@ -61,7 +61,7 @@ class Store:
         self.scopes[name] = self.scopes.get(name, 0) + 1
 
     def close_subscopes(self, name: str) -> None:
-        """Forgets the counts below a scope that is entered anew."""
+        """Resets the counts below a scope that is entered again."""
         for key in self.scopes:
             if not name or key.startswith(name + "/"):
                 self.scopes[key] = 0
@@ -164,7 +164,7 @@ def _partitioned(
 def _shared_parts(
     found: PartitionedVariable, shape: ShapeLike, dtype: DTypeLike | None, partitioner: Partitioner | None
 ) -> PartitionedVariable:
-    """A partitioned variable that is there, if it is what is asked for."""
+    """An existing partitioned variable, after a check that shape, type and parts are as asked."""
     wrong = f"Trying to reuse partitioned variable {found.name}, but specified"
     wanted = as_shape(shape)
     if not wanted.is_compatible_with(found.shape):
@@ -227,7 +227,7 @@ def _single(
 def _share(
     found: Variable, name: str, wanted: TensorShape, dtype: DTypeLike | None, reuse: Reuse
 ) -> Variable:
-    if reuse is False:  # a custom getter that passes none takes what is there
+    if reuse is False:  # None, as custom getters pass it, means to take the existing variable
         where = found.op.source_line
         raise ValueError(
             f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
@@ -255,7 +255,7 @@ _NOT_AN_INITIALIZER = (
 def _initial_value(
     name: str, shape: TensorShape, dtype: DType | None, initializer: InitializerLike, asked: bool
 ) -> tuple[Any, Any]:
-    """What `tf.Variable` gets: a value, or a function that makes one inside the variable's own scope."""
+    """The argument of `tf.Variable`: a value, or a function that makes one inside the variable's own scope."""
     if not callable(initializer):
         return initializer, None if isinstance(initializer, Tensor) else dtype
     made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer

@@ -15,7 +15,7 @@ _LEFT_ALONE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVar
 def guarded(initial: Tensor, scope: str) -> Tensor:
     """`initial`, with an uninitialized variable standing for its own initial value.
 
-    What lies between such a variable and `initial` is made anew, its names ending in `_` and `scope`.
+    Operations between such a variable and `initial` are copied, with names that end in `_` and `scope`.
     """
     ancestors = _ancestors(initial.op)
     # NextIteration closes a cycle, which cannot be copied operation by operation.
@@ -36,7 +36,7 @@ def _ancestors(op: Operation) -> set[str]:
 
 
 class _Copies:
-    """The operations made anew for one variable's initial value."""
+    """The copies of operations for one variable's initial value."""
 
     def __init__(self, graph: Graph, scope: str) -> None:
         self._graph = graph

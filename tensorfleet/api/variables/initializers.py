@@ -41,7 +41,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """An initializer from what `get_config` gave."""
+        """An initializer from the result of `get_config`."""
         return cls(**config)
 
 
@@ -328,7 +328,7 @@ def lecun_uniform(seed: int | None = None) -> VarianceScaling:
 
 
 class WithPartition:
-    """An initializer that is told which part of the whole it makes."""
+    """An initializer with the part of the whole that it makes."""
 
     def __init__(self, initializer: Callable[..., TensorLike], info: PartitionInfo) -> None:
         self._initializer = initializer
@@ -339,7 +339,7 @@ class WithPartition:
 
 
 def default_for(dtype: DType, name: str) -> Initializer:
-    """What `tf.get_variable` uses when no initializer is given."""
+    """The initializer of `tf.get_variable` when none is given."""
     if dtype.is_floating:
         return GlorotUniform()
     if dtype.is_integer or dtype.is_bool or dtype == dtypes.string or dtype.is_unsigned:
@@ -360,7 +360,7 @@ def names_partition_info(initializer: Callable[..., Any]) -> bool:
 
 
 def takes_partition_info(initializer: Callable[..., Any]) -> bool:
-    """Whether an initializer can be told which part it makes."""
+    """Whether an initializer takes the part that it makes."""
     found = _parameters(initializer)
     return "partition_info" in found or any(p.kind == p.VAR_KEYWORD for p in found.values())
 

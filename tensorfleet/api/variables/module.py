@@ -16,14 +16,14 @@ from tensorfleet.graph.scopes import name_scope
 
 @export("Module")
 class Module:
-    """Base for objects with variables: finds them among its attributes, however deep in modules and containers."""
+    """Base for objects with variables: finds them among its attributes, at any depth of modules and containers."""
 
     _is_tracked = True
-    # Attributes that are not looked into; a class adds to it what leads back to the module.
+    # Attributes that are not looked into; a class adds attributes that lead back to the module.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
 
     def __setattr__(self, name: str, value: object) -> None:
-        # What an attribute is already may be given to it, though it be computed: libraries do.
+        # Libraries assign a property the value that it has. That must not fail.
         if getattr(self, name, self) is not value:
             super().__setattr__(name, value)
 

@@ -1,4 +1,4 @@
-"""Kernels of convolutions that keep the length of what they are applied to."""
+"""Kernels of convolutions that keep the length of their input."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _OrthogonalDraws:
 
 
 class _ConvolutionOrthogonal(Initializer):
-    """What these initializers share: their arguments, and the shapes they refuse."""
+    """The base of these initializers: their arguments, and the shapes they refuse."""
 
     #: of how many dimensions the convolution is
     _dims: tuple[int, ...] = (1, 2, 3)

@@ -182,7 +182,7 @@ class PartitionedVariable:
             return self._concat()
 
     def _shares(self, value: TensorLike) -> list[Any]:
-        """What goes to each part: a list has it, a tensor is cut like the whole."""
+        """The value of each part: an item of a list, or a piece of a tensor that is cut like the whole."""
         if isinstance(value, (list, PartitionedVariable)):
             if len(value) != len(self._variables):
                 raise ValueError(

@@ -181,7 +181,7 @@ class VariableScope:
             if getter is not None:
                 if not callable(getter):
                     raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
-                if trainable is None:  # a custom getter is told which it is
+                if trainable is None:  # custom getters expect a bool
                     arguments["trainable"] = synchronization != VariableSynchronization.ON_READ
                 return getter(getter=find_or_make, **arguments)
             return find_or_make(**arguments)
@@ -225,7 +225,7 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """The variable of that name in the current scope: made, or found where the scope says reuse."""
+    """The variable of that name in the current scope: made, or found if the scope reuses variables."""
     return get_variable_scope().get_variable(None, **locals())
 
 

@@ -37,7 +37,7 @@ def make_template(
 
 
 class Template:
-    """What `tf.make_template` gives. Call it like the function."""
+    """The result of `tf.make_template`. Call it like the function."""
 
     def __init__(
         self, name: str, func: Callable[..., Any], now: bool, unique_name: str | None, getter: Getter | None

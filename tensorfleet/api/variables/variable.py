@@ -281,7 +281,7 @@ class ResourceVariable(Variable):
         return nullcontext() if get_default_graph()._building_function else self.graph.as_default()
 
     def _written(self, op: Operation, read_value: bool) -> WrittenVariable | Operation:
-        """What an update gives: the variable as it is after it."""
+        """The result of an update: the variable with its new value, or the operation."""
         return WrittenVariable(self, op) if read_value else op
 
     def assign(
