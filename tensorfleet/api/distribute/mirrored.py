@@ -96,7 +96,26 @@ class OneDeviceStrategy(Strategy):
         super().__init__(OneDeviceExtended(None, device))
 
 
-class MirroredExtended(StrategyExtended):
+class ClusterExtended(StrategyExtended):
+    """A strategy that uses the cluster it is configured with."""
+
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
+        raise AssertionError("each strategy uses a cluster in its own way")
+
+    def _configure(
+        self,
+        session_config: ConfigProto | None,
+        cluster_spec: ClusterLike | None,
+        task_type: str | None,
+        task_id: int | None,
+    ) -> None:
+        if cluster_spec:
+            self._set_cluster(ClusterSpec(cluster_spec), task_type, task_id or 0)
+        if session_config is not None:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+
+
+class MirroredExtended(ClusterExtended):
     """A replica on each device, and a copy of each variable beside it."""
 
     _has_copies = True
@@ -119,20 +138,12 @@ class MirroredExtended(StrategyExtended):
 
     worker_devices: tuple[str, ...] = readonly("_devices", "The device of each replica of this process.")
 
-    def _configure(
-        self,
-        session_config: ConfigProto | None,
-        cluster_spec: ClusterLike | None,
-        task_type: str | None,
-        task_id: int | None,
-    ) -> None:
-        """Of a cluster it takes the same devices of every worker: one graph has the replicas of all."""
-        tasks = trainers(ClusterSpec(cluster_spec or {}))
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
+        """Takes the same devices of every worker: one graph has the replicas of all."""
+        tasks = trainers(cluster)
         if tasks:
             own = dict.fromkeys(DeviceSpec.from_string(d).replace(job=None, task=None) for d in self._devices)
             self._devices = tuple(on_task(task, device) for task in tasks for device in own)
-        if session_config is not None:
-            session_config.CopyFrom(self._update_config_proto(session_config))
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)

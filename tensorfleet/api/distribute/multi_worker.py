@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored
-from tensorfleet.api.distribute.context import ClusterLike, ReduceOp
+from tensorfleet.api.distribute.context import ReduceOp
 from tensorfleet.api.distribute.reducing import placed
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.variables.variable import Variable
@@ -54,9 +54,9 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._task: DeviceSpec | None = None
         self._cluster = cluster
         self._server: Server | None = None
-        self._join(cluster, job, index)
+        self._set_cluster(cluster, job, index)
 
-    def _join(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
         """Finds this worker in the cluster. A task of another job, such as an evaluator, works alone."""
         tasks = mirrored.trainers(cluster)
         own = DeviceSpec(job=job, replica=0, task=index)
@@ -73,18 +73,6 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._task = own
         self._leader = mirrored.full_name("/device:CPU:0", tasks[0])
         self._devices = tuple(mirrored.on_task(self._task, name) for name in self._devices)
-
-    def _configure(
-        self,
-        session_config: ConfigProto | None,
-        cluster_spec: ClusterLike | None,
-        task_type: str | None,
-        task_id: int | None,
-    ) -> None:
-        if cluster_spec:
-            self._join(ClusterSpec(cluster_spec), task_type, task_id or 0)
-        if session_config is not None:
-            session_config.CopyFrom(self._update_config_proto(session_config))
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)

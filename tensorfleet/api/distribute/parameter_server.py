@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored, reducing
-from tensorfleet.api.distribute.context import ClusterLike
-from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.train.device_setter import replica_device_setter
 from tensorfleet.base.properties import readonly
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import ConfigProto
 
 
-class ParameterServerExtended(StrategyExtended):
+class ParameterServerExtended(mirrored.ClusterExtended):
     """The replicas of this process on its worker's devices; their variables in turn on the parameter servers."""
 
     def __init__(
@@ -83,18 +81,6 @@ class ParameterServerExtended(StrategyExtended):
     def should_save_summary(self) -> bool:
         """Whether this is the chief."""
         return self._is_chief()
-
-    def _configure(
-        self,
-        session_config: ConfigProto | None,
-        cluster_spec: ClusterLike | None,
-        task_type: str | None,
-        task_id: int | None,
-    ) -> None:
-        if cluster_spec:
-            self._set_cluster(ClusterSpec(cluster_spec), task_type, task_id)
-        if session_config is not None:
-            session_config.CopyFrom(self._update_config_proto(session_config))
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)

@@ -207,6 +207,24 @@ def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
     return area
 
 
+def _at_fraction(
+    kind: str,
+    fraction: float,
+    compute: Callable[[Counts, str], Tensor],
+    arguments: tuple[TensorLike, TensorLike, TensorLike],
+    num_thresholds: int,
+    name: str | None,
+) -> Pair:
+    """A metric at the threshold where another one, named last in `kind`, is `fraction`."""
+    if fraction < 0 or fraction > 1:
+        raise ValueError(f"`{kind.rpartition('_')[2]}` must be in the range [0, 1].")
+    labels, predictions, weights = arguments
+    with variable_scope(name, kind, (predictions, labels, weights)):
+        cuts = _evenly(num_thresholds)
+        values, updates = counts_at_thresholds(labels, predictions, cuts, weights, tuple(KINDS))
+        return compute(values, "value"), compute(updates, "update_op")
+
+
 @export("metrics.sensitivity_at_specificity")
 @metric
 def sensitivity_at_specificity(
@@ -218,19 +236,14 @@ def sensitivity_at_specificity(
     name: str | None = None,
 ) -> Pair:
     """The share of true ones found, at the threshold where the share of false ones kept out is as asked."""
-    if specificity < 0 or specificity > 1:
-        raise ValueError("`specificity` must be in the range [0, 1].")
-    with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
-        values, updates = counts_at_thresholds(
-            labels, predictions, _evenly(num_thresholds), weights, tuple(KINDS)
-        )
 
-        def compute(c: Counts, name: str) -> Tensor:
-            kept_out = c["tn"] / (c["tn"] + c["fp"] + _EPSILON)
-            i = cast(argmin(apply("Abs", kept_out - specificity), 0), dtypes.int32)
-            return apply("RealDiv", c["tp"][i], c["tp"][i] + c["fn"][i] + _EPSILON, name=name)
+    def compute(c: Counts, name: str) -> Tensor:
+        kept_out = c["tn"] / (c["tn"] + c["fp"] + _EPSILON)
+        i = cast(argmin(apply("Abs", kept_out - specificity), 0), dtypes.int32)
+        return apply("RealDiv", c["tp"][i], c["tp"][i] + c["fn"][i] + _EPSILON, name=name)
 
-        return compute(values, "value"), compute(updates, "update_op")
+    given = (labels, predictions, weights)
+    return _at_fraction("sensitivity_at_specificity", specificity, compute, given, num_thresholds, name)
 
 
 @export("metrics.specificity_at_sensitivity")
@@ -244,17 +257,12 @@ def specificity_at_sensitivity(
     name: str | None = None,
 ) -> Pair:
     """The share of false ones kept out, at the last threshold where the share of true ones found is as asked."""
-    if sensitivity < 0 or sensitivity > 1:
-        raise ValueError("`sensitivity` must be in the range [0, 1].")
-    with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        values, updates = counts_at_thresholds(
-            labels, predictions, _evenly(num_thresholds), weights, tuple(KINDS)
-        )
 
-        def compute(c: Counts, name: str) -> Tensor:
-            away = apply("Abs", c["tp"] / (c["tp"] + c["fn"] + _EPSILON) - sensitivity)
-            nearest = cast(apply("Equal", away, reduce_min(away)), dtypes.int64)
-            i = cast(argmax(cumsum(nearest), 0), dtypes.int32)
-            return apply("RealDiv", c["tn"][i], c["tn"][i] + c["fp"][i] + _EPSILON, name=name)
+    def compute(c: Counts, name: str) -> Tensor:
+        away = apply("Abs", c["tp"] / (c["tp"] + c["fn"] + _EPSILON) - sensitivity)
+        nearest = cast(apply("Equal", away, reduce_min(away)), dtypes.int64)
+        i = cast(argmax(cumsum(nearest), 0), dtypes.int32)
+        return apply("RealDiv", c["tn"][i], c["tn"][i] + c["fp"][i] + _EPSILON, name=name)
 
-        return compute(values, "value"), compute(updates, "update_op")
+    given = (labels, predictions, weights)
+    return _at_fraction("specificity_at_sensitivity", sensitivity, compute, given, num_thresholds, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.api.saved_model import names
 from tensorfleet.api.saved_model.loader import load
 from tensorfleet.base import logging
 from tensorfleet.base.naming import export
@@ -15,9 +16,6 @@ from tensorfleet.session.session import BaseSession, Session
 if TYPE_CHECKING:
     from tensorfleet.api.train.types import PathLike
     from tensorfleet.base.protos import ConfigProto, MetaGraphDef, SignatureDef
-
-_SERVE = "serve"
-_DEFAULT = "serving_default"
 
 
 @export("contrib.predictor.predictor.Predictor")
@@ -61,13 +59,13 @@ def from_saved_model(
 ) -> Predictor:
     """A predictor from a SavedModel: by one of its signatures ("serving_default"), or by names of tensors."""
     _check(signature_def_key, signature_def, input_names, output_names)
-    wanted = tags.split(",") if isinstance(tags, str) else tags or [_SERVE]
+    wanted = tags.split(",") if isinstance(tags, str) else tags or [names.SERVING]
     graph = graph or Graph()
     with graph.as_default():
         session = Session(config=config)
         meta = load(session, wanted, export_dir)
     if input_names is None:
-        signature = signature_def or _signature(meta, signature_def_key or _DEFAULT)
+        signature = signature_def or _signature(meta, signature_def_key or names.DEFAULT_SIGNATURE)
         input_names = {key: info.name for key, info in signature.inputs.items()}
         output_names = {key: info.name for key, info in signature.outputs.items()}
     assert output_names is not None

@@ -37,7 +37,7 @@ class _GraphSaveable(SaveableObject):
         return no_op()
 
 
-def _session(given: BaseSession | None, what: str) -> Any:
+def checkpoint_session(given: BaseSession | None, what: str) -> Any:
     return session_for(given, get_default_graph(), "execute operation", what)
 
 
@@ -80,7 +80,7 @@ class Checkpoint:
 
     def write(self, file_prefix: str, session: BaseSession | None = None) -> str:
         """Writes a checkpoint at exactly this path; without a count, and without a mark as the latest."""
-        return self._write(str(file_prefix), _session(session, "write"))
+        return self._write(str(file_prefix), checkpoint_session(session, "write"))
 
     def _write(self, path: str, session: BaseSession) -> str:
         objects = Objects(self)
@@ -95,7 +95,7 @@ class Checkpoint:
 
     def save(self, file_prefix: str, session: BaseSession | None = None) -> str:
         """Writes the next checkpoint, "prefix-1", "prefix-2", ...; the directory names it as the latest."""
-        session = _session(session, "save")
+        session = checkpoint_session(session, "save")
         path = self._write(f"{file_prefix}-{self._next(session)}", session)
         write_state(os.path.dirname(path), path, [path], relative=True)
         return path

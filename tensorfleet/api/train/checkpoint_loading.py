@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tensorfleet.api.train.checkpoint import checkpoint_session
 from tensorfleet.api.train.checkpoint_reader import GRAPH_KEY, CheckpointReader, NewCheckpointReader
 from tensorfleet.api.train.object_graph import Objects
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.platform.compat import as_text
-from tensorfleet.graph.scopes import get_default_graph, session_for
 from tensorfleet.ops.array.basic import group
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ def status_for(root: object, save_path: PathLike | None) -> RestoreStatus:
     status = CheckpointLoadStatus(root, path, TrackableObjectGraph.FromString(reader.get_tensor(GRAPH_KEY)))
     status.restore_at_once(reader)
     return status
-
-
-def _session(given: BaseSession | None, what: str) -> Any:
-    return session_for(given, get_default_graph(), "execute operation", what)
 
 
 def _start(variables: list[Variable], session: BaseSession) -> None:
@@ -73,7 +69,7 @@ class InitializationOnlyStatus(RestoreStatus):
 
     def initialize_or_restore(self, session: BaseSession | None = None) -> None:
         """Runs the initializers of all variables."""
-        _start(self._variables(), _session(session, "initialize_or_restore"))
+        _start(self._variables(), checkpoint_session(session, "initialize_or_restore"))
 
 
 class _FromFile(RestoreStatus):
@@ -94,11 +90,11 @@ class _FromFile(RestoreStatus):
         keys = tuple(sorted(found))
         if keys not in self._savers:
             self._savers[keys] = Saver(found, max_to_keep=0)
-        self._savers[keys].restore(_session(session, "run_restore_ops"), self._path)
+        self._savers[keys].restore(checkpoint_session(session, "run_restore_ops"), self._path)
 
     def initialize_or_restore(self, session: BaseSession | None = None) -> None:
         """Runs the initializers of variables that are not in the checkpoint, and restores the others."""
-        session = _session(session, "initialize_or_restore")
+        session = checkpoint_session(session, "initialize_or_restore")
         found = {id(v) for v in self._found().values()}
         _start([v for v in self._variables() if id(v) not in found], session)
         self.run_restore_ops(session)

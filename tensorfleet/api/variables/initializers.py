@@ -52,9 +52,8 @@ def _float(dtype: DTypeLike) -> DType:
     return kind
 
 
-@export("zeros_initializer", "initializers.zeros")
-class Zeros(Initializer):
-    """All zeros."""
+class _Filled(Initializer):
+    _fill: Callable[..., Tensor]
 
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -62,20 +61,21 @@ class Zeros(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
-        return zeros(shape, dtype or self.dtype)
+        return type(self)._fill(shape, dtype or self.dtype)
+
+
+@export("zeros_initializer", "initializers.zeros")
+class Zeros(_Filled):
+    """All zeros."""
+
+    _fill = staticmethod(zeros)
 
 
 @export("ones_initializer", "initializers.ones")
-class Ones(Initializer):
+class Ones(_Filled):
     """All ones."""
 
-    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
-        self.dtype = dtypes.as_dtype(dtype)
-
-    def __call__(
-        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        return ones(shape, dtype or self.dtype)
+    _fill = staticmethod(ones)
 
 
 @export("constant_initializer", "initializers.constant")
