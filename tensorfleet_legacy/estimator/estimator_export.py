@@ -13,7 +13,7 @@ from tensorfleet.api.train.checkpoint_reader import load_checkpoint
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.scaffold import Scaffold
-from tensorfleet.api.train.waiting import Patience
+from tensorfleet.api.train.waiting import StallTimer
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.files import local_path
 from tensorfleet.graph.graph import Graph
@@ -36,9 +36,9 @@ def global_step_in(folder: str) -> int:
     return int(reader.get_tensor(GraphKeys.GLOBAL_STEP)) if reader.has_tensor(GraphKeys.GLOBAL_STEP) else 0
 
 
-def for_checkpoints() -> Patience:
+def for_checkpoints() -> StallTimer:
     """For checkpoints that the chief writes."""
-    return Patience(
+    return StallTimer(
         settings.CHECKPOINT_SECONDS,
         "See whether the chief still trains, and start it again if it does not",
     )

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api.train.waiting import for_steps
+from tensorfleet.api.train.waiting import step_stall_timer
 from tensorfleet.base.naming import export, find
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
@@ -213,7 +213,7 @@ def _loop(supervisor: Any, sess: Any, step_fn: Callable, train_op: Any, step: An
 
 def _wait_for_step(sess: Any, step: Any, number: int) -> None:
     """Waits until the others have made so many steps."""
-    patience = for_steps()
+    patience = step_stall_timer()
     while (now := sess.run(step)) < number:
         patience.look(now, f"global step {number} before starting training; it is {now}")
         time.sleep(1)
