@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api.data import record_origin as places
-from tensorfleet.api.data.blocks import Block, block_of, joined
-from tensorfleet.api.data.nodes import Node, Opener, Run, Slices, Through, cannot_save, other_dataset
+from tensorfleet.api.data.blocks import Block, Element, block_of, joined
+from tensorfleet.api.data.nodes import ColumnSlices, DatasetRun, DerivedRun, Node, cannot_save, other_dataset
 from tensorfleet.api.data.ragged import nested
+from tensorfleet.api.data.record_origin import Place
 from tensorfleet.base import errors
 from tensorfleet.base.formats.records import RecordReader, TFRecordWriter
 from tensorfleet.base.formats.varint import read_varint, write_varint
@@ -24,7 +25,7 @@ from tensorfleet.runtime.resources import RandomStreams
 from tensorfleet.runtime.scheduling.step import StepContext
 
 
-def lasting_step(step: Any) -> StepContext:
+def lasting_step(step: StepContext) -> StepContext:
     """A step for threads that outlive those who take from them."""
     made = StepContext(step.resources, RandomStreams(), None)
     made.private = step.private
@@ -34,10 +35,10 @@ def lasting_step(step: Any) -> StepContext:
 # -- prefetching -------------------------------------------------------------------------------------
 
 
-class _Shelf:
+class _PrefetchBuffer:
     """What the thread has fetched and nobody has taken yet. Knows neither the run nor who owns it."""
 
-    def __init__(self, source: Run, room: int, step: Any) -> None:
+    def __init__(self, source: DatasetRun, room: int, step: StepContext) -> None:
         self.source = source
         self.room = room
         self.least = max(
@@ -45,7 +46,7 @@ class _Shelf:
         )  # once the shelf was full, the thread sleeps until so much of it is free
         self.lock = threading.Lock()
         self.working = threading.Lock()  # held while an element is on its way from the source to here
-        self.ready: deque[Any] = deque()  # blocks and errors
+        self.ready: deque[Block | BaseException] = deque()  # blocks and errors
         self.held = 0
         self.ended = False
         self.closed = False
@@ -72,7 +73,7 @@ class _Shelf:
                 return
 
     def _fetch_one(self, n: int) -> None:
-        found: Any
+        found: Block | BaseException | None
         try:
             found = self.source.next(n, self.step)
         except BaseException as e:
@@ -98,15 +99,15 @@ class _Shelf:
         self.step.cancel(errors.CancelledError(None, None, "The iterator was destroyed."))
 
 
-class Prefetch(Run):
+class PrefetchRun(DatasetRun):
     """Elements fetched ahead by a thread, at most `room` of them."""
 
-    def __init__(self, source: Run, room: int, step: Any) -> None:
+    def __init__(self, source: DatasetRun, room: int, step: StepContext) -> None:
         self._source = source
-        self._shelf = _Shelf(source, room, step)
+        self._shelf = _PrefetchBuffer(source, room, step)
         self._thread: threading.Thread | None = None
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: StepContext) -> Block | None:
         """What is there already, or the first that comes."""
         shelf = self._shelf
         self.begin()
@@ -137,7 +138,7 @@ class Prefetch(Run):
         with shelf.working, shelf.lock:
             return {"ready": list(shelf.ready), "ended": shelf.ended, "source": self._source.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: StepContext) -> None:
         """Has what was fetched."""
         if state.keys() != {"ready", "ended", "source"}:
             raise other_dataset()
@@ -154,9 +155,10 @@ class Prefetch(Run):
             raise found
         parts = [found]
         count = found.size
-        while count < n and shelf.ready and isinstance(shelf.ready[0], Block):
-            parts.append(shelf.ready.popleft())
-            count += parts[-1].size
+        while count < n and shelf.ready and isinstance(following := shelf.ready[0], Block):
+            shelf.ready.popleft()
+            parts.append(following)
+            count += following.size
         block = joined(parts)
         if block.size > n:
             shelf.ready.appendleft(block.part(n, block.size))
@@ -194,12 +196,12 @@ class MemoryCache(Node):
         self._kept: Block | None = None
         self._lock = threading.Lock()
 
-    def start(self, step: Any) -> Run:
+    def start(self, step: StepContext) -> DatasetRun:
         """From memory if there is something, else from the source."""
         with self._lock:
             kept = self._kept
         if kept is not None:
-            return Slices(kept.columns, kept.size, kept.places).start(step)
+            return ColumnSlices(kept.columns, kept.size, kept.places).start(step)
         return _Recording(self._source.start(step), self)
 
     def keep(self, blocks: list[Block]) -> None:
@@ -208,15 +210,15 @@ class MemoryCache(Node):
             self._kept = joined(blocks) if blocks else Block(0, [])
 
 
-class _Recording(Through):
+class _Recording(DerivedRun):
     place = ("_blocks",)
 
-    def __init__(self, source: Run, cache: MemoryCache) -> None:
+    def __init__(self, source: DatasetRun, cache: MemoryCache) -> None:
         super().__init__(source)
         self._cache = cache
         self._blocks: list[Block] | None = []
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: StepContext) -> Block | None:
         """Passes elements on and notes them."""
         block = self.source.next(n, step)
         if self._blocks is not None:
@@ -235,7 +237,7 @@ class FileCache(Node):
         self._source = source
         self._name = name
 
-    def start(self, step: Any) -> Run:
+    def start(self, step: StepContext) -> DatasetRun:
         """From the file if it is complete, else from the source."""
         if os.path.exists(self._name + ".records"):
             return _Stored(RecordReader(self._name + ".records"))
@@ -251,7 +253,7 @@ class FileCache(Node):
         return _Storing(self._source.start(step), self._name, lock)
 
 
-def _written(element: list, place: Any) -> bytes:
+def _written(element: Element, place: Place | None) -> bytes:
     """An element as bytes: for each component its tensors and how many; none, and where it came from.
 
     A sparse one has three, a ragged one its splits, its values and two empty ones.
@@ -266,20 +268,20 @@ def _written(element: list, place: Any) -> bytes:
             data = proto_of(np.asarray(array)).SerializeToString()
             parts += [write_varint(len(data)), data]
     if place is not None:
-        parts += [write_varint(0), places.written(place)]
+        parts += [write_varint(0), places.to_bytes(place)]
     return b"".join(parts)
 
 
-def _read(data: bytes) -> tuple[list, Any]:
+def _read(data: bytes) -> tuple[Element, Place]:
     """An element and where it came from."""
     from tensorfleet.base.protos import TensorProto
 
-    element: list = []
+    element: Element = []
     at = 0
     while at < len(data):
         count, at = read_varint(data, at)
         if not count:
-            return element, places.read(data[at:], Opener) if at < len(data) else places.UNKNOWN
+            return element, places.from_bytes(data[at:]) if at < len(data) else places.UNKNOWN
         arrays = []
         for _ in range(count):
             size, at = read_varint(data, at)
@@ -292,8 +294,8 @@ def _read(data: bytes) -> tuple[list, Any]:
     return element, places.UNKNOWN
 
 
-class _Storing(Through):
-    def __init__(self, source: Run, name: str, lock: str) -> None:
+class _Storing(DerivedRun):
+    def __init__(self, source: DatasetRun, name: str, lock: str) -> None:
         super().__init__(source)
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         with open(lock, "w"):
@@ -301,7 +303,7 @@ class _Storing(Through):
         self._name, self._lock = name, lock
         self._writer: TFRecordWriter | None = TFRecordWriter(name + ".part")
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: StepContext) -> Block | None:
         """Passes elements on and writes them."""
         block = self.source.next(n, step)
         if self._writer is not None:
@@ -331,14 +333,14 @@ class _Storing(Through):
                     os.unlink(name)
 
 
-class _Stored(Run):
+class _Stored(DatasetRun):
     place = ("_given",)
 
     def __init__(self, reader: RecordReader) -> None:
         self._reader = reader
         self._given = 0
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: StepContext) -> Block | None:
         """Elements from the file."""
         found = self._reader.read_many(n)
         self._given += len(found)
@@ -348,7 +350,7 @@ class _Stored(Run):
         several = any(np.ndim(place) for place in come)
         return block_of(elements, list(come) if several else np.array(come))
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: StepContext) -> None:
         """Passes over what was given."""
         super().restore(state, step)
         self._reader.read_many(self._given)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.autograph.calls import converted_call
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.structure import Leaf
+from tensorfleet.api.data.structure import Leaf, Nested, Structure
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.functions import FunctionGraph, add_function, trace
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
+
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
 
 
 class Traced:
     """A traced function: its body, what it captures, and the structure of what it returns."""
 
-    def __init__(self, graph: FunctionGraph, result: Any) -> None:
+    def __init__(self, graph: FunctionGraph, result: Nested) -> None:
         self.graph = graph
         self.result = result
         self.structure = structures.map_leaves(structures.leaf_of, result)
@@ -30,7 +34,7 @@ class Traced:
         return list(self.graph.captures)
 
 
-def traced(function: Callable, what: str, *arguments: Any) -> Traced:
+def traced(function: Callable[..., Any], what: str, *arguments: Structure) -> Traced:
     """Calls a user's function with one structure of placeholders per structure in `arguments`.
 
     An element that is a tuple is spread over the function's parameters when it is the only argument.
@@ -38,7 +42,7 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
     if not callable(function):
         raise TypeError(f"{what} takes a function, not {function!r}.")
     flat = [leaf for argument in arguments for leaf in structures.flatten(argument)]
-    result: list = []
+    result: list[Any] = []
 
     def call(*tensors: Tensor) -> None:
         left = list(tensors)
@@ -105,13 +109,17 @@ def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
         )
 
 
-def as_in_contrib(mapping: Callable) -> Callable:
+def as_in_contrib(mapping: Callable[..., Dataset]) -> Callable[..., Dataset]:
     """`map` with the arguments that it had in tf.contrib.data, too."""
 
     @functools.wraps(mapping)
     def called(
-        dataset: Any, *args: Any, num_threads: Any = None, output_buffer_size: Any = None, **kw: Any
-    ) -> Any:
+        dataset: Dataset,
+        *args: Any,
+        num_threads: TensorLike = None,
+        output_buffer_size: TensorLike = None,
+        **kw: Any,
+    ) -> Dataset:
         if num_threads is not None:
             kw.setdefault("num_parallel_calls", num_threads)
         made = mapping(dataset, *args, **kw)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.structure import Leaf, flatten
+from tensorfleet.api.data.structure import Leaf, Nested, Structure, flatten
 from tensorfleet.base import dtypes
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.apply import apply
@@ -57,11 +57,11 @@ def static_shape(shape: Tensor) -> TensorShape:
     return constant_value_as_shape(shape)
 
 
-def padding(structure: Any, values: Any) -> list[Tensor]:
+def padding(structure: Structure, values: Nested) -> list[Tensor]:
     """What each component is filled up with: zeros, unless something else is asked for."""
     leaves = flatten(structure)
     if values is None:
-        given: list = [
+        given: list[Any] = [
             b"" if leaf.dtype == dtypes.string else np.zeros((), leaf.dtype.np_dtype)[()] for leaf in leaves
         ]
     elif structures.is_structure(structure):

@@ -6,14 +6,17 @@ import os
 import queue
 import threading
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tensorfleet.api.data.blocks import Block, block_of, joined_places
+from tensorfleet.api.data.blocks import Block, Element, block_of, joined_places
 from tensorfleet.api.data.cache_prefetch import lasting_step
-from tensorfleet.api.data.calls import Function
+from tensorfleet.api.data.calls import DatasetFunction
 from tensorfleet.api.data.mapping import name_element
-from tensorfleet.api.data.nodes import Run, Through, other_dataset
+from tensorfleet.api.data.nodes import DatasetRun, DerivedRun, other_dataset
 from tensorfleet.base import errors
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import StepContext
 
 
 class _Call:
@@ -25,40 +28,41 @@ class _Call:
         self.number = number
         self.block = block
         self.done = threading.Event()
-        self.result: list = []
+        self.result: Element = []
         self.error = error
         if block is None:
             self.done.set()
 
 
-def _work(calls: queue.SimpleQueue, function: Function, step: Any) -> None:
+def _work(calls: queue.SimpleQueue[_Call | None], function: DatasetFunction, step: StepContext) -> None:
     """The life of a thread. It knows nothing of the run, so that one nobody uses any more can end."""
     while (call := calls.get()) is not None:
         try:
+            assert call.block is not None  # those without an element are never put into the queue
             call.result = function.call(call.block.element(0), step)
         except BaseException as e:
             call.error = e
         call.done.set()
 
 
-class ParallelMap(Through):
+class ParallelMapRun(DerivedRun):
     """A function of every element, of up to `most` of them at the same time, also while nobody asks for one."""
 
-    def __init__(self, source: Run, function: Function, most: int, step: Any) -> None:
+    def __init__(self, source: DatasetRun, function: DatasetFunction, most: int, step: StepContext) -> None:
         super().__init__(source)
         self._function = function
         self._most = most if most > 0 else os.cpu_count() or 1
         self._step = lasting_step(step)
-        self._calls: queue.SimpleQueue = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._threads = 0
         self._flying: deque[_Call] = deque()
         self._count = 0
         self._ended = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: StepContext) -> Block | None:
         """The results that are there, or the first that comes."""
         self._launch(step)
-        found: list[list] = []
+        found: list[Element] = []
         blocks: list[Block] = []
         while self._flying and len(found) < n:
             call = self._flying[0]
@@ -78,7 +82,7 @@ class ParallelMap(Through):
                 blocks.append(call.block)
         return block_of(found, joined_places(blocks)) if found else None
 
-    def _launch(self, step: Any) -> None:
+    def _launch(self, step: StepContext) -> None:
         while not self._ended and len(self._flying) < self._most:
             try:
                 block = self.source.next(1, step)
@@ -125,7 +129,7 @@ class ParallelMap(Through):
         state = {"flying": taken, "count": self._count, "ended": self._ended}
         return {**state, "source": self.source.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: StepContext) -> None:
         """Calls the function with what was taken."""
         if state.keys() != {"flying", "count", "ended", "source"}:
             raise other_dataset()

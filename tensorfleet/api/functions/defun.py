@@ -138,12 +138,8 @@ class _Function:
             raise ValueError(f"Function {name} can not return None.")
         names = self._options.get("out_names") or ()
         if names and len(names) != len(flat):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                "output names must be either empty or equal in size to outputs. output names size = "
-                f"{len(names)} outputs size = {len(flat)}",
-            )
+            raise errors.invalid("output names must be either empty or equal in size to outputs. output names size = "
+                f"{len(names)} outputs size = {len(flat)}")
         with body.as_default():
             body.outputs = [t if t.graph is body else body.capture(t) for t in map(to_tensor, flat)]
         described = {
@@ -157,11 +153,7 @@ class _Function:
         if not chosen:
             body.name = f"{name}_{_digest(body)}"
         elif name in graph._functions and _digest(find_function(graph, name)) != _digest(body):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Cannot add function '{name}' because a different function with the same name already exists.",
-            )
+            raise errors.invalid(f"Cannot add function '{name}' because a different function with the same name already exists.")
         return body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
