@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.array.checks import Assert
@@ -17,8 +18,11 @@ from tensorfleet.ops.array.shape import expand_dims, shape, squeeze
 from tensorfleet.ops.array.stack import unstack
 from tensorfleet.ops.math.cast import cast, saturate_cast
 
+#: A length in pixels: a number, or a tensor when only the step knows it.
+Size: TypeAlias = "int | Tensor"
 
-def dimensions(image: Tensor, rank: int) -> list[Any]:
+
+def dimensions(image: Tensor, rank: int) -> list[Size]:
     """The dimensions as ints where they are known, else as tensors."""
     if image.shape.is_fully_defined():
         return image.shape.as_list()
@@ -27,7 +31,7 @@ def dimensions(image: Tensor, rank: int) -> list[Any]:
     return [m if k is None else k for k, m in zip(known, measured, strict=True)]
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether a size is only known when the graph runs."""
     return isinstance(x, Tensor) or hasattr(x, "_as_graph_element")
 
@@ -36,9 +40,9 @@ class Conditions:
     """Requirements on sizes: refused at once when they are numbers, asserted in the graph otherwise."""
 
     def __init__(self) -> None:
-        self._asserts: list = []
+        self._asserts: list[Operation] = []
 
-    def require(self, condition: Any, error: type[Exception], message: str) -> None:
+    def require(self, condition: object, error: type[Exception], message: str) -> None:
         """Adds one requirement."""
         if is_tensor(condition):
             self._asserts.append(Assert(condition, [message]))
@@ -70,7 +74,7 @@ def at_least_3d(image: Tensor) -> Tensor:
     return conditions.guard(image)
 
 
-def batched(image: Any, act: Callable[[Tensor], Tensor], what: str = "image") -> Tensor:
+def batched(image: TensorLike, act: Callable[[Tensor], Tensor], what: str = "image") -> Tensor:
     """`act` on a batch of images, or on one image that is a batch of its own meanwhile; of unknown rank it is one image."""
     image = to_tensor(image, name=what)
     rank = image.shape.rank
@@ -83,7 +87,9 @@ def batched(image: Any, act: Callable[[Tensor], Tensor], what: str = "image") ->
 
 
 @export("image.convert_image_dtype")
-def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+def convert_image_dtype(
+    image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
+) -> Tensor:
     """Changes the type of pixels and scales them: [0, 1] for floats, the whole range for integers.
 
     With `saturate`, values beyond the new range stay at its ends instead of wrapping around.
@@ -98,7 +104,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
         return _scaled(image, target, cast if not saturate else saturate_cast, scope)
 
 
-def _scaled(image: Tensor, target: dtypes.DType, convert: Callable, scope: str) -> Tensor:
+def _scaled(image: Tensor, target: dtypes.DType, convert: Callable[..., Tensor], scope: str) -> Tensor:
     source = image.dtype.base_dtype
     if source.is_floating and target.is_floating:
         return cast(image, target, name=scope)

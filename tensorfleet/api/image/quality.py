@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from tensorfleet.api.image.checks import convert_image_dtype
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.array.checks import Assert
@@ -26,7 +28,7 @@ from tensorfleet.ops.math.reduce_functions import reduce_all, reduce_mean, reduc
 
 
 @export("image.total_variation")
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels; one number per image of a batch."""
     with name_scope(name, "total_variation"):
         images = to_tensor(images, name="images")
@@ -41,7 +43,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         return reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
 
 
-def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list]:
+def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list[Operation]]:
     """Both images, and assertions that they have the same shape where that is not known."""
     for one in (a, b):
         if one.shape.rank is not None and one.shape.rank < 3:
@@ -65,7 +67,7 @@ def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list]:
 
 
 @export("image.psnr")
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of two images, in decibels; one number per pair of a batch."""
     with name_scope(name, "PSNR", [a, b]):
         a, b = to_tensor(a, name="a"), to_tensor(b, name="b")
@@ -86,7 +88,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 # -- structural similarity ---------------------------------------------------------------------------
 
 
-def _window(size: int, sigma: float) -> np.ndarray:
+def _window(size: int, sigma: float) -> Array:
     """A Gaussian bell [size, size, 1, 1] with sum one."""
     places = np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2
     line = -0.5 * np.square(places) / np.float32(sigma) ** 2
@@ -95,7 +97,7 @@ def _window(size: int, sigma: float) -> np.ndarray:
     return (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
 
 
-def _smoothed(x: Tensor, window: Any) -> Tensor:
+def _smoothed(x: Tensor, window: Tensor) -> Tensor:
     dims = shape_of(x)
     flat = reshape(x, concat([[-1], dims[-3:]], 0))
     tiled = apply("Tile", window, stack([1, 1, dims[-1], 1]))
@@ -104,7 +106,7 @@ def _smoothed(x: Tensor, window: Any) -> Tensor:
 
 
 def _similarity(
-    a: Tensor, b: Tensor, max_val: Any, size: int, sigma: float, k1: float, k2: float
+    a: Tensor, b: Tensor, max_val: Tensor, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
     """Structural similarity, and its part for contrast and structure alone, per channel."""
     window = to_tensor(_window(size, sigma), a.dtype.base_dtype)
@@ -127,9 +129,9 @@ def _check_size(image: Tensor, size: int) -> None:
 
 @export("image.ssim")
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -165,10 +167,10 @@ def _halved(x: Tensor) -> Tensor:
 
 @export("image.ssim_multiscale")
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
-    power_factors: Any = _SCALES,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    power_factors: Sequence[float] = _SCALES,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -199,7 +201,7 @@ def ssim_multiscale(
 
 
 @export("image.image_gradients")
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column, zero at the far ends, of a batch of images."""
     image = to_tensor(image)
     if image.shape.rank != 4:
@@ -214,7 +216,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 
 @export("image.sobel_edges")
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Sobel's differences down and across, as a last axis of two, of a batch of images."""
     image = to_tensor(image)
     static = image.shape

@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet.api.image.resizing import _new_size
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import publish
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -41,7 +42,7 @@ _KERNELS = {"bilinear": "triangle", "bicubic": "keyscubic"}
 _ALWAYS = ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")
 
 
-def _resizer(method: Any, antialias: bool) -> Callable:
+def _resizer(method: str, antialias: bool) -> Callable[[Tensor, Tensor], Tensor]:
     if method in _ALWAYS or (antialias and method in _KERNELS):
         return lambda images, size: _smoothed(images, size, _KERNELS.get(method, method), antialias)
     if method not in _OPS:
@@ -59,9 +60,9 @@ def _smoothed(images: Tensor, size: Tensor, kernel: str, antialias: bool) -> Ten
 
 
 def resize_images_v2(
-    images: Any,
-    size: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    images: TensorLike,
+    size: TensorLike,
+    method: str = ResizeMethod.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
     name: str | None = None,

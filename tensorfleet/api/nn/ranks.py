@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -18,13 +17,13 @@ def _may_go(tensor: Tensor) -> bool:
     return not tensor.shape.ndims or tensor.shape[-1].is_compatible_with(1)
 
 
-def _shorter_if(test: Any, tensor: Tensor) -> Tensor:
+def _shorter_if(test: Tensor, tensor: Tensor) -> Tensor:
     return cond(test, lambda: squeeze(tensor, [-1]), lambda: tensor)
 
 
 @export("python.ops.confusion_matrix.remove_squeezable_dimensions")
 def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Drops the last dimension of one of the two when that is what their ranks differ by.
 
@@ -47,7 +46,7 @@ def remove_squeezable_dimensions(
         return want, p
 
 
-def shorter_weights(weights: Any, values: Tensor) -> Tensor:
+def shorter_weights(weights: TensorLike, values: Tensor) -> Tensor:
     """Weights without their last dimension, where they have one more than the values."""
     weights = to_tensor(weights)
     ours, theirs = weights.shape.ndims, values.shape.ndims
@@ -59,7 +58,7 @@ def shorter_weights(weights: Any, values: Tensor) -> Tensor:
     return _shorter_if(apply("Equal", 1, difference), weights)
 
 
-def fitted_weights(weights: Any, values: Tensor) -> Tensor:
+def fitted_weights(weights: TensorLike, values: Tensor) -> Tensor:
     """Weights with one dimension less or more, where that gives them the rank of the values."""
     weights = to_tensor(weights)
     ours, theirs = weights.shape.ndims, values.shape.ndims

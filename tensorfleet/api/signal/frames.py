@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -26,8 +28,11 @@ from tensorfleet.ops.math.binary import maximum
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.math.reduce_functions import reduce_prod, reduce_sum
 
+#: A length in samples: a number, or a tensor when only the step knows it.
+Size: TypeAlias = "int | Tensor"
 
-def _known(x: Any) -> Any:
+
+def _known(x: Tensor) -> Size:
     """The number a scalar tensor is known to be, else the tensor."""
     value = constant_value(x)
     return x if value is None else int(value)
@@ -35,11 +40,11 @@ def _known(x: Any) -> Any:
 
 @export("signal.frame")
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -62,7 +67,9 @@ def frame(
         return _framed(signal, _known(length), _known(step), pad_end, pad_value, axis)
 
 
-def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: Any, axis: int) -> Tensor:
+def _framed(
+    signal: Tensor, length: Size, step: Size, pad_end: bool, pad_value: TensorLike, axis: int
+) -> Tensor:
     rank = signal.shape.rank
     place: Any = axis if rank is not None or axis >= 0 else apply("Rank", signal) + axis
     count = None if rank is None else signal.shape.as_list()[axis]
@@ -86,7 +93,7 @@ def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: An
     return gather(signal[...], places, axis=place)
 
 
-def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> Any:
+def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> TensorLike:
     """What `pad` takes to make one axis longer."""
     rank = signal.shape.rank
     if rank is not None:
@@ -96,7 +103,7 @@ def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> Any:
 
 
 @export("signal.overlap_and_add")
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
     """The signal whose overlapping frames are the last two axes: overlapping parts are added."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = to_tensor(signal, name="signal")
@@ -120,7 +127,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         return result
 
 
-def _added(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -> Tensor:
+def _added(signal: Tensor, outer: Tensor, frames: Size, length: Size, step: Size) -> Tensor:
     """Each frame is cut into pieces of one step; shifting rows lines up the pieces that overlap."""
     pieces = -(-length // step)
     rows = reduce_prod(outer)
@@ -137,7 +144,13 @@ def _added(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -
 
 
 def _raised_cosine(
-    name: str | None, default: str, window_length: Any, periodic: Any, dtype: Any, a: float, b: float
+    name: str | None,
+    default: str,
+    window_length: TensorLike,
+    periodic: TensorLike,
+    dtype: DTypeLike,
+    a: float,
+    b: float,
 ) -> Tensor:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
@@ -157,7 +170,10 @@ def _raised_cosine(
 
 @export("signal.hann_window")
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: TensorLike = True,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """A Hann window: a raised cosine that ends at zero; periodic for spectra, symmetric for filters."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
@@ -165,7 +181,10 @@ def hann_window(
 
 @export("signal.hamming_window")
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: TensorLike = True,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """A Hamming window: a raised cosine that ends above zero."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
@@ -174,7 +193,9 @@ def hamming_window(
 # -- shifting spectra --------------------------------------------------------------------------------
 
 
-def _shifted(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Tensor:
+def _shifted(
+    x: TensorLike, axes: int | Sequence[int] | None, name: str | None, default: str, back: bool
+) -> Tensor:
     with name_scope(name, default, [x]):
         x = to_tensor(x)
         if axes is None and x.shape.rank is None:
@@ -191,12 +212,12 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, back: bool) -> T
 
 
 @export("signal.fftshift")
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """A spectrum with frequency zero moved to the middle."""
     return _shifted(x, axes, name, "fftshift", False)
 
 
 @export("signal.ifftshift")
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """Undoes `fftshift`."""
     return _shifted(x, axes, name, "ifftshift", True)
