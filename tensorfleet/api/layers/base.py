@@ -6,8 +6,8 @@ import copy
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,14 @@ import numpy as np
 from tensorfleet.api.autograph.calls import converted_call
 from tensorfleet.api.layers.helpers import collect_new, depending, in_keras_style, unique_name
 from tensorfleet.api.layers.nodes import Unconnected
-from tensorfleet.api.layers.specs import check_inputs, snake_case
+from tensorfleet.api.layers.specs import (
+    Constraint,
+    InitializerLike,
+    Regularizer,
+    ScopeLike,
+    check_inputs,
+    snake_case,
+)
 from tensorfleet.api.metrics.means import mean as tf_mean
 from tensorfleet.api.variables.initializers import default_for
 from tensorfleet.api.variables.partitioned import PartitionedVariable
@@ -25,6 +32,7 @@ from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.graph import Graph
@@ -46,14 +54,14 @@ _OPTIONS = (
 )
 
 
-def _of_graph(value: Any) -> bool:
+def _of_graph(value: object) -> bool:
     """Whether something is part of a graph, which copies of a layer share."""
     return isinstance(value, (Tensor, Operation, IndexedSlices, PartitionedVariable)) or hasattr(
         value, "_as_graph_element"
     )
 
 
-def _refuse(**given: Any) -> None:
+def _refuse(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise ValueError(
@@ -75,7 +83,7 @@ class Layer(Unconnected):
     input_spec: Any = None
 
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
+        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> None:
         for key in kwargs:
             if key not in _OPTIONS:
@@ -87,12 +95,12 @@ class Layer(Unconnected):
         self._dynamic = bool(kwargs.get("dynamic", False))
         self.built = False
         self.stateful = False
-        self._trainable_weights: list = []
-        self._non_trainable_weights: list = []
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
         self._named_weights: dict[str, Any] = {}  # by the names they were asked for with
-        self._losses: list = []
-        self._updates: list = []
-        self._metrics: list = []
+        self._losses: list[Tensor] = []
+        self._updates: list[Any] = []
+        self._metrics: list[Any] = []
         self._graph: Graph | None = None
         self._scope: VariableScope | None = None
         self._base_name, self._name = name, name
@@ -107,7 +115,7 @@ class Layer(Unconnected):
             with variable_scope(scope) as self._scope:
                 pass
 
-    def __deepcopy__(self, memo: dict) -> Layer:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
         made = memo[id(self)] = type(self).__new__(type(self))
         for key, value in self.__dict__.items():
             if key == "_graph" or _of_graph(value):
@@ -139,7 +147,7 @@ class Layer(Unconnected):
         return self._scope.name
 
     @property
-    def name_scope(self) -> Any:
+    def name_scope(self) -> AbstractContextManager[str]:
         """A name scope to put operations beside the layer's own."""
         return name_scope(self._scope.original_name_scope if self._scope is not None else self.name)
 
@@ -157,30 +165,30 @@ class Layer(Unconnected):
         self._trainable = value
 
     @property
-    def activity_regularizer(self) -> Any:
+    def activity_regularizer(self) -> Regularizer | None:
         """A function of the output whose value is a loss."""
         return self._activity_regularizer
 
     @activity_regularizer.setter
-    def activity_regularizer(self, regularizer: Any) -> None:
+    def activity_regularizer(self, regularizer: Regularizer | None) -> None:
         self._activity_regularizer = regularizer
 
     # -- variables -----------------------------------------------------------------------------------
 
     @property
-    def trainable_weights(self) -> list:
+    def trainable_weights(self) -> list[Any]:
         """The variables that are trained."""
         return [*self._trainable_weights, *self._of_parts("trainable_weights")] if self.trainable else []
 
     @property
-    def non_trainable_weights(self) -> list:
+    def non_trainable_weights(self) -> list[Any]:
         """The variables that are not."""
         own = [] if self.trainable else self._trainable_weights
         parts = self._of_parts("non_trainable_weights" if self.trainable else "weights")
         return [*own, *self._non_trainable_weights, *parts]
 
     @property
-    def weights(self) -> list:
+    def weights(self) -> list[Any]:
         """All variables, the trained ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
@@ -189,12 +197,12 @@ class Layer(Unconnected):
     non_trainable_variables = readonly("non_trainable_weights", "The same as `non_trainable_weights`.")
 
     @property
-    def submodules(self) -> tuple:
+    def submodules(self) -> tuple[Layer, ...]:
         """The layers among its attributes, and those inside them."""
         direct = [v for v in vars(self).values() if isinstance(v, Layer)]
         return tuple(dict.fromkeys(layer for d in direct for layer in (d, *d.submodules)))
 
-    def _of_parts(self, what: str) -> list:
+    def _of_parts(self, what: str) -> list[Any]:
         own = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
         found = [v for part in vars(self).values() if isinstance(part, Layer) for v in getattr(part, what)]
         return [v for v in found if id(v) not in own]
@@ -202,16 +210,16 @@ class Layer(Unconnected):
     def add_weight(
         self,
         name: str,
-        shape: Any,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
         trainable: bool | None = None,
-        constraint: Any = None,
+        constraint: Constraint | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-        partitioner: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Callable[..., Sequence[int]] | None = None,
         **kwargs: Any,
     ) -> Any:
         """Makes a variable in the layer's scope, or finds it there when the scope is reused."""
@@ -256,7 +264,7 @@ class Layer(Unconnected):
         """The old name of `add_weight`."""
         return self.add_weight(*args, **kwargs)
 
-    def _regularize(self, name: str, variables: list, regularizer: Callable) -> None:
+    def _regularize(self, name: str, variables: Sequence[Any], regularizer: Regularizer) -> None:
         for variable in variables:
             with colocate_with(variable.op), name_scope(name + "/Regularizer"):
                 loss = regularizer(variable)
@@ -272,12 +280,12 @@ class Layer(Unconnected):
             )
         return sum(math.prod(v.shape.as_list()) for v in self.weights)
 
-    def get_weights(self) -> list[np.ndarray]:
+    def get_weights(self) -> list[Array]:
         """The values of all variables, from the default session."""
         weights = self.weights
         return session_for(None, get_default_graph(), "evaluate tensor", "get_weights").run(weights)
 
-    def set_weights(self, weights: list) -> None:
+    def set_weights(self, weights: list[Any]) -> None:
         """Gives all variables values, in the default session."""
         own = self.weights
         if len(own) != len(weights):
@@ -296,23 +304,23 @@ class Layer(Unconnected):
     # -- losses and updates --------------------------------------------------------------------------
 
     @property
-    def losses(self) -> list:
+    def losses(self) -> list[Tensor]:
         """The losses it added: of its variables, and of its outputs."""
         return [*self._losses, *self._of_parts("losses")]
 
     @property
-    def updates(self) -> list:
+    def updates(self) -> list[Any]:
         """Operations to run with each training step."""
         if not self.trainable and not self.stateful:
             return []
         return [*self._updates, *self._of_parts("updates")]
 
     @property
-    def metrics(self) -> list:
+    def metrics(self) -> list[Any]:
         """The values of the metrics it added."""
         return [*self._metrics, *self._of_parts("metrics")]
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: object, inputs: object = None) -> None:
         """Adds losses to the layer and to the collection of regularization losses."""
         for item in nest.flatten(losses):
             loss = item() if callable(item) else item
@@ -320,13 +328,13 @@ class Layer(Unconnected):
                 self._losses.append(to_tensor(loss))
                 collect_new([self._losses[-1]], GraphKeys.REGULARIZATION_LOSSES)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: object = None) -> None:
         """Adds operations that belong to a training step; they go to the collection of update operations."""
         for item in nest.flatten(updates):
             made = item() if callable(item) and not isinstance(item, (Tensor, Operation)) else item
             self._updates.append(made if isinstance(made, Operation) else made.op)
 
-    def add_metric(self, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
+    def add_metric(self, value: TensorLike, aggregation: str | None = None, name: str | None = None) -> None:
         """Averages a value over batches, as `tf.metrics.mean` does."""
         if aggregation not in (None, "mean"):
             raise ValueError(
@@ -340,11 +348,11 @@ class Layer(Unconnected):
         self._metrics.append(mean)
         self.add_update(update)
 
-    def get_losses_for(self, inputs: Any) -> list:
+    def get_losses_for(self, inputs: object) -> list[Tensor]:
         """The losses that depend on these inputs; with None, those that depend on no input."""
         return depending(self.losses, inputs)
 
-    def get_updates_for(self, inputs: Any) -> list:
+    def get_updates_for(self, inputs: object) -> list[Any]:
         """The updates that depend on these inputs; with None, those that depend on no input."""
         return depending(self.updates, inputs)
 
@@ -381,14 +389,14 @@ class Layer(Unconnected):
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    def _first_call(self, inputs: Any, flat: list) -> None:
+    def _first_call(self, inputs: Any, flat: list[Any]) -> None:
         check_inputs(self.name, self.input_spec, flat)
         if self._dtype is None and flat and isinstance(flat[0], Tensor):
             self._dtype = flat[0].dtype.base_dtype.name
         self.build(nest.map_structure(lambda t: t.shape, inputs))
         self.built = True
 
-    def _regularize_outputs(self, outputs: Any) -> None:
+    def _regularize_outputs(self, outputs: object) -> None:
         if self._activity_regularizer is None:
             return
         with name_scope("ActivityRegularizer"):
@@ -397,7 +405,7 @@ class Layer(Unconnected):
                 # The mean over the batch, so that its size does not matter.
                 self.add_loss(loss / cast(tf_shape(output)[0], loss.dtype))
 
-    def _check_graph(self, flat: list) -> None:
+    def _check_graph(self, flat: list[Any]) -> None:
         graph = around(next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph()))
         if self._graph is not None and graph is not self._graph:
             raise ValueError(
@@ -406,7 +414,7 @@ class Layer(Unconnected):
             )
         self._graph = graph
 
-    def _set_scope(self, scope: Any = None) -> None:
+    def _set_scope(self, scope: ScopeLike = None) -> None:
         if self._keras_style:
             _refuse(scope=scope)
         if self._scope is not None:
@@ -422,7 +430,7 @@ class Layer(Unconnected):
             return
 
     @contextmanager
-    def _inside(self, reuse: Any) -> Iterator[VariableScope]:
+    def _inside(self, reuse: bool | None) -> Iterator[VariableScope]:
         """The layer's variable scope and its name scope."""
         self._set_scope()
         assert self._scope is not None
@@ -475,7 +483,7 @@ class Layer(Unconnected):
         return cls(**config)
 
     @classmethod
-    def with_name_scope(cls, method: Callable) -> Callable:
+    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator for a method: its operations are named inside the layer."""
 
         @functools.wraps(method)
@@ -486,14 +494,14 @@ class Layer(Unconnected):
         return wrapped
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: object) -> Any:
     if isinstance(value, (Tensor, IndexedSlices)) or value is None:
         return value
     plain = isinstance(value, (int, float, np.ndarray, np.generic)) or hasattr(value, "_as_graph_element")
     return to_tensor(value) if plain else value
 
 
-def _initializer(value: Any) -> Any:
+def _initializer(value: InitializerLike) -> InitializerLike:
     """An initializer, or one of those in `tf.initializers` by its name."""
     if not isinstance(value, str):
         return value

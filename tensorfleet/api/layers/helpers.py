@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
 
-def collect_new(items: list, key: str) -> None:
+def collect_new(items: Sequence[Any], key: str) -> None:
     """Adds what is not yet in a collection."""
     collection = get_default_graph().get_collection_ref(key)
     known = {id(item) for item in collection}
     collection.extend(item for item in items if id(item) not in known)
 
 
-def depending(items: list, inputs: Any) -> list:
+def depending(items: Sequence[Any], inputs: object) -> list[Any]:
     """The tensors and operations that need one of the inputs; with None, those that need no placeholder."""
     if inputs is None:
         return [item for item in items if not any(o.type == "Placeholder" for o in _upstream(item))]
@@ -27,7 +27,7 @@ def depending(items: list, inputs: Any) -> list:
     return [item for item in items if sources & _upstream(item)]
 
 
-def _upstream(item: Any) -> set[Operation]:
+def _upstream(item: Tensor | Operation) -> set[Operation]:
     """The operations that a tensor or an operation needs."""
     seen: set[Operation] = set()
     left = [item if isinstance(item, Operation) else item.op]

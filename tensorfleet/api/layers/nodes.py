@@ -14,44 +14,44 @@ class Unconnected:
         raise AttributeError("given by the layer")
 
     @property
-    def inbound_nodes(self) -> list:
+    def inbound_nodes(self) -> list[Any]:
         """The connections to layers before it: none."""
         return []
 
     @property
-    def outbound_nodes(self) -> list:
+    def outbound_nodes(self) -> list[Any]:
         """The connections to layers after it: none."""
         return []
 
     @property
-    def input(self) -> Any:
+    def input(self) -> NoReturn:
         """Known only inside a Keras model."""
         raise AttributeError(f"Layer {self.name} is not connected, no input to return.")
 
     @property
-    def output(self) -> Any:
+    def output(self) -> NoReturn:
         """Known only inside a Keras model."""
         raise AttributeError(f"Layer {self.name} has no inbound nodes.")
 
     @property
-    def input_shape(self) -> Any:
+    def input_shape(self) -> NoReturn:
         """Known only inside a Keras model."""
         raise AttributeError("The layer has never been called and thus has no defined input shape.")
 
     @property
-    def output_shape(self) -> Any:
+    def output_shape(self) -> NoReturn:
         """Known only inside a Keras model."""
         raise AttributeError("The layer has never been called and thus has no defined output shape.")
 
     @property
-    def input_mask(self) -> Any:
+    def input_mask(self) -> NoReturn:
         """Known only inside a Keras model."""
         raise AttributeError(
             f"Layer {self.name} has multiple inbound nodes or none; no input mask to return."
         )
 
     @property
-    def output_mask(self) -> Any:
+    def output_mask(self) -> NoReturn:
         """Known only inside a Keras model."""
         raise AttributeError(
             f"Layer {self.name} has multiple inbound nodes or none; no output mask to return."
@@ -60,26 +60,26 @@ class Unconnected:
     def _no_node(self, what: str) -> NoReturn:
         raise RuntimeError(f"The layer has never been called and thus has no defined {what}.")
 
-    def get_input_at(self, node_index: int) -> Any:
+    def get_input_at(self, node_index: int) -> NoReturn:
         """Known only inside a Keras model."""
         self._no_node("input")
 
-    def get_output_at(self, node_index: int) -> Any:
+    def get_output_at(self, node_index: int) -> NoReturn:
         """Known only inside a Keras model."""
         self._no_node("output")
 
-    def get_input_shape_at(self, node_index: int) -> Any:
+    def get_input_shape_at(self, node_index: int) -> NoReturn:
         """Known only inside a Keras model."""
         self._no_node("input shape")
 
-    def get_output_shape_at(self, node_index: int) -> Any:
+    def get_output_shape_at(self, node_index: int) -> NoReturn:
         """Known only inside a Keras model."""
         self._no_node("output shape")
 
-    def get_input_mask_at(self, node_index: int) -> Any:
+    def get_input_mask_at(self, node_index: int) -> NoReturn:
         """Known only inside a Keras model."""
         self._no_node("input mask")
 
-    def get_output_mask_at(self, node_index: int) -> Any:
+    def get_output_mask_at(self, node_index: int) -> NoReturn:
         """Known only inside a Keras model."""
         self._no_node("output mask")

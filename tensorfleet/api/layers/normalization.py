@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.api.layers.base import Layer
 from tensorfleet.api.layers.options import applied
-from tensorfleet.api.layers.specs import InputSpec, known_bool
+from tensorfleet.api.layers.specs import Constraint, InitializerLike, InputSpec, Regularizer, known_bool
 from tensorfleet.api.nn.normalization import batch_normalization as normalize
 from tensorfleet.api.nn.normalization import moments
 from tensorfleet.api.variables.initializers import Ones, Zeros
-from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
+from tensorfleet.api.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import function, signature_of
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
@@ -35,6 +37,9 @@ from tensorfleet.ops.nn.norm import fused_batch_norm
 _ZEROS, _ONES = Zeros(), Ones()
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 
+#: The scale or the offset of the channels: a variable, or a tensor made of it; None for neither.
+_Parameter: TypeAlias = "Variable | Tensor | None"
+
 
 @export("layers.BatchNormalization")
 class BatchNormalization(Layer):
@@ -49,26 +54,26 @@ class BatchNormalization(Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: int | Sequence[int] = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = _ZEROS,
-        gamma_initializer: Any = _ONES,
-        moving_mean_initializer: Any = _ZEROS,
-        moving_variance_initializer: Any = _ONES,
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = _ZEROS,
+        gamma_initializer: InitializerLike = _ONES,
+        moving_mean_initializer: InitializerLike = _ZEROS,
+        moving_variance_initializer: InitializerLike = _ONES,
+        beta_regularizer: Regularizer | None = None,
+        gamma_regularizer: Regularizer | None = None,
+        beta_constraint: Constraint | None = None,
+        gamma_constraint: Constraint | None = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: Mapping[str, Any] | None = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
+        adjustment: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -82,7 +87,7 @@ class BatchNormalization(Layer):
         if renorm and unknown:
             raise ValueError(f"renorm_clipping {renorm_clipping} contains keys not in rmax, rmin, dmax")
         super().__init__(trainable, name, **kwargs)
-        self.axis: Any = list(axis) if isinstance(axis, (list, tuple)) else axis
+        self.axis: int | list[int] = axis if isinstance(axis, int) else list(axis)
         self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
         self.beta_initializer, self.gamma_initializer = beta_initializer, gamma_initializer
         self.moving_mean_initializer = moving_mean_initializer
@@ -93,7 +98,7 @@ class BatchNormalization(Layer):
         self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
         self.fused = False if any(unfused.values()) else fused
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes gamma, beta and the moving averages."""
         dims = TensorShape(input_shape)
         if dims.ndims is None:
@@ -132,7 +137,7 @@ class BatchNormalization(Layer):
             self._scope._partitioner = partitioner
         self.built = True
 
-    def _checked_axes(self, sizes: list) -> list[int]:
+    def _checked_axes(self, sizes: list[int | None]) -> list[int]:
         given = self.axis if isinstance(self.axis, list) else [self.axis]
         axes = [a + len(sizes) if a < 0 else a for a in given]
         if any(not 0 <= a < len(sizes) for a in axes):
@@ -143,14 +148,15 @@ class BatchNormalization(Layer):
             raise ValueError(f"Input has undefined `axis` dimension. Input shape: {sizes}")
         return axes
 
-    def _parameter(self, name: str, dims: list) -> Any:
+    def _parameter(self, name: str, dims: list[int | None]) -> Any:
         options = {w: getattr(self, f"{name}_{w}") for w in ("initializer", "regularizer", "constraint")}
         return self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
 
     def _first_stddev(self, *args: Any, **kwargs: Any) -> Tensor:
-        return sqrt(self.moving_variance_initializer(*args, **kwargs))
+        first: Any = self.moving_variance_initializer
+        return sqrt(first(*args, **kwargs))
 
-    def _average(self, name: str, dims: list, initializer: Any = None) -> Any:
+    def _average(self, name: str, dims: list[int | None], initializer: InitializerLike = None) -> Any:
         return self.add_weight(
             name,
             dims,
@@ -161,7 +167,7 @@ class BatchNormalization(Layer):
             aggregation=VariableAggregation.MEAN,
         )
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor, training: TensorLike = False) -> Tensor:  # type: ignore[override]
         """Normalizes with the batch's statistics when `training` (which may be a tensor), else the moving ones."""
         known = known_bool(training)
         if self._uses_fused:
@@ -192,13 +198,13 @@ class BatchNormalization(Layer):
         outputs.set_shape(inputs.shape)
         return outputs
 
-    def _chosen(self, training: Any, known: bool | None, new: Any, old: Any) -> Tensor:
+    def _chosen(self, training: TensorLike, known: bool | None, new: Tensor, old: TensorLike) -> Tensor:
         """The first while training, else the second."""
         return new if known else cond(training, lambda: new, lambda: to_tensor(old))
 
     def _after_adjustment(
-        self, inputs: Tensor, training: Any, known: bool | None, gamma: Any, beta: Any
-    ) -> Any:
+        self, inputs: Tensor, training: TensorLike, known: bool | None, gamma: _Parameter, beta: _Parameter
+    ) -> tuple[_Parameter, _Parameter]:
         if self.adjustment is None:
             return gamma, beta
         factor, shift = self.adjustment(shape(inputs))
@@ -206,7 +212,7 @@ class BatchNormalization(Layer):
         shift = self._chosen(training, known, shift, zeros_like(shift))
         return _both(factor, shift, gamma, beta)
 
-    def _fused_call(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
+    def _fused_call(self, inputs: Tensor, training: TensorLike, known: bool | None) -> Tensor:
         if known is not None:
             outputs, mean, variance = self._fused(inputs, known)
         else:
@@ -222,7 +228,7 @@ class BatchNormalization(Layer):
             self._update(mean, variance, training, known)
         return outputs
 
-    def _fused(self, inputs: Tensor, training: bool) -> tuple:
+    def _fused(self, inputs: Tensor, training: bool) -> Sequence[Tensor]:
         dims = self.moving_mean.shape.as_list()
         gamma = self.gamma if self.gamma is not None else _ONES(dims, self._param_dtype)
         beta = self.beta if self.beta is not None else _ZEROS(dims, self._param_dtype)
@@ -246,11 +252,11 @@ class BatchNormalization(Layer):
         self,
         mean: Tensor,
         variance: Tensor,
-        training: Any,
+        training: TensorLike,
         known: bool | None,
-        gamma: Any = None,
-        beta: Any = None,
-    ) -> tuple:
+        gamma: _Parameter = None,
+        beta: _Parameter = None,
+    ) -> tuple[_Parameter, _Parameter]:
         """Updates what is kept of the statistics; gives gamma and beta, which renormalization changes."""
         if self.virtual_batch_size is not None:
             mean, variance = (reduce_mean(t, 1, keepdims=True) for t in (mean, variance))
@@ -292,7 +298,7 @@ class BatchNormalization(Layer):
             shift = minimum(maximum(shift, -limits["dmax"]), limits["dmax"])
         return stop_gradient(factor), stop_gradient(shift)
 
-    def _kept(self, momentum: float, training: Any, known: bool | None) -> Tensor:
+    def _kept(self, momentum: float, training: TensorLike, known: bool | None) -> Tensor:
         """How much of a moving average stays: all of it out of training."""
         return self._chosen(
             training,
@@ -312,11 +318,11 @@ class BatchNormalization(Layer):
             return vector
         return reshape(vector, [-1 if a == self._axes[0] else 1 for a in range(rank)])
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> ShapeLike:
         return input_shape
 
 
-def _both(factor: Any, shift: Any, gamma: Any, beta: Any) -> tuple:
+def _both(factor: Tensor, shift: Tensor, gamma: _Parameter, beta: _Parameter) -> tuple[Tensor, Tensor]:
     """The scale and the offset of one transformation after another, of which either part may be missing."""
     if gamma is not None:
         factor, shift = factor * gamma, shift * gamma

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api.layers.base import Layer
-from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec, ScopeLike
 from tensorfleet.api.variables.initializers import Constant
 from tensorfleet.api.variables.lists import trainable_variables
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base import dtypes, nest
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import convert_to_tensor
@@ -32,7 +34,7 @@ from tensorfleet.ops.nn.activations import bias_add
 KERNEL, BIAS = "kernel", "bias"
 
 
-def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
+def _concat(prefix: Tensor | ShapeLike, suffix: Tensor | ShapeLike) -> tuple[Tensor, TensorShape]:
     """Two shapes, or numbers or tensors that stand for shapes, one after the other; also what is known of it."""
     found, known = [], TensorShape(())
     for part in (prefix, suffix):
@@ -51,10 +53,10 @@ def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
     return concat(found, 0), known
 
 
-def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+def zero_state_tensors(state_size: Any, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
     """Zeros for each part of a state."""
 
-    def make(size: Any) -> Tensor:
+    def make(size: Tensor | ShapeLike) -> Tensor:
         shape, known = _concat(batch_size, size)
         made = zeros(shape, dtype=dtype)
         made.set_shape(known)
@@ -63,7 +65,15 @@ def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     return map_sizes(make, state_size)
 
 
-def map_sizes(function: Callable, sizes: Any) -> Any:
+def starting_state(cell: Any, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
+    """The state that a cell begins with: Keras's cells and ours have a method of their own for it."""
+    make = getattr(cell, "get_initial_state", None)
+    if make is not None:
+        return make(inputs=None, batch_size=batch_size, dtype=dtype)
+    return cell.zero_state(batch_size, dtype)
+
+
+def map_sizes(function: Callable[[Any], Any], sizes: Any) -> Any:
     """Applies a function to each size of a structure of sizes; a TensorShape is one size."""
     if isinstance(sizes, TensorShape) or not nest.is_nested(sizes):
         return function(sizes)
@@ -78,12 +88,14 @@ class RNNCell(Layer):
     """
 
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
+        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True
 
-    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any, state: Any = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """Runs the cell on a batch of inputs, from a state."""
         if scope is not None:
             with variable_scope(scope, custom_getter=self._note) as entered:
@@ -91,7 +103,7 @@ class RNNCell(Layer):
         with variable_scope(get_variable_scope(), custom_getter=self._note, auxiliary_name_scope=False):
             return super().__call__(inputs, state, *args, **kwargs)
 
-    def _note(self, getter: Callable, *args: Any, **kwargs: Any) -> Any:
+    def _note(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Keeps the variables that the cell makes itself, by `tf.get_variable`."""
         variable = getter(*args, **kwargs)
         parts = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
@@ -115,7 +127,12 @@ class RNNCell(Layer):
     def build(self, _: Any) -> None:
         """Cells of one's own make their variables when they are called."""
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self,
+        inputs: TensorLike = None,
+        batch_size: Tensor | int | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Any:
         """A state of zeros for a batch like `inputs`, or of the size and type given."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
@@ -138,7 +155,7 @@ class RNNCell(Layer):
             )
         return self.zero_state(batch_size, dtype)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
         """A state of zeros."""
         with name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
             return zero_state_tensors(self.state_size, batch_size, dtype)
@@ -152,7 +169,9 @@ class LayerCell(RNNCell):
 
     _takes_symbols = False
 
-    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any, state: Any = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+    ) -> Any:
         for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
             dtype = getattr(given, "dtype", None)
             if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
@@ -160,12 +179,12 @@ class LayerCell(RNNCell):
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
 
-def _known(size: Any) -> int | None:
+def _known(size: Tensor | int) -> int | None:
     value = constant_value(size) if isinstance(size, Tensor) else size
     return None if value is None else int(value)
 
 
-def _activation(given: Any) -> Callable:
+def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     if given is None:
         return tanh
     if isinstance(given, str):
@@ -173,14 +192,14 @@ def _activation(given: Any) -> Callable:
     return given
 
 
-def _depth(shape: Any) -> int:
+def _depth(shape: ShapeLike) -> int:
     depth = TensorShape(shape).as_list()[-1]
     if depth is None:
         raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {shape}")
     return depth
 
 
-def _affine(parts: list, kernel: Any, bias: Any) -> Tensor:
+def _affine(parts: list[Tensor], kernel: TensorLike, bias: TensorLike) -> Tensor:
     product = matmul(concat(parts, 1), kernel)
     return bias_add(product, bias)
 
@@ -192,10 +211,10 @@ class BasicRNNCell(LayerCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -206,13 +225,13 @@ class BasicRNNCell(LayerCell):
     state_size = readonly("_num_units")
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: Any) -> None:
+    def build(instance: Any, input_shape: ShapeLike) -> None:
         units = instance._num_units
         instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
         instance._bias = instance.add_weight(BIAS, shape=[units], initializer=_constant(0.0, instance.dtype))
         instance.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         output = self._activation(_affine([inputs, state], self._kernel, self._bias))
         return output, output
 
@@ -221,7 +240,7 @@ class BasicRNNCell(LayerCell):
         return {**super().get_config(), **own}
 
 
-def _constant(value: float, dtype: Any) -> Any:
+def _constant(value: float, dtype: DTypeLike | None) -> Constant:
     return Constant(value, dtype=dtypes.as_dtype(dtype or dtypes.float32))
 
 
@@ -232,12 +251,12 @@ class GRUCell(LayerCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
+        kernel_initializer: InitializerLike = None,
+        bias_initializer: InitializerLike = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -250,7 +269,7 @@ class GRUCell(LayerCell):
     state_size = readonly("_num_units")
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: Any) -> None:
+    def build(instance: Any, input_shape: ShapeLike) -> None:
         units, depth = instance._num_units, _depth(input_shape)
         kernel, bias = instance._kernel_initializer, instance._bias_initializer
         first = _constant(1.0, instance.dtype) if bias is None else bias
@@ -264,7 +283,7 @@ class GRUCell(LayerCell):
         instance._candidate_bias = add("candidate/" + BIAS, shape=[units], initializer=second)
         instance.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(value=gates, num_or_size_splits=2, axis=1)
         candidate = _affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
@@ -292,7 +311,7 @@ class LSTMStateTuple(_Pair):
     __slots__ = ()
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """The type of both; TypeError when they differ."""
         c, h = self
         if c.dtype != h.dtype:

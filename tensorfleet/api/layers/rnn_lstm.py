@@ -14,14 +14,17 @@ from tensorfleet.api.layers.rnn_cells import (
     _constant,
     _depth,
 )
-from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.api.layers.rnn_wrappers import CellLike
+from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.api.variables.partitioned import fixed_size_partitioner
 from tensorfleet.base import dtypes
 from tensorfleet.base.logging import warn
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, ShapeLike
 from tensorfleet.graph.apply import constant
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.concat import concat, split
 from tensorfleet.ops.array.slicing import slice_
 from tensorfleet.ops.linalg.matmul import matmul
@@ -31,7 +34,7 @@ from tensorfleet.ops.math.clip import clip_by_value
 from tensorfleet.ops.math.trigonometry import sigmoid as tf_sigmoid
 
 
-def _warn_of_concatenated(cell: Any) -> None:
+def _warn_of_concatenated(cell: CellLike) -> None:
     warn(
         f"{cell}: Using a concatenated state is slower and will soon be deprecated.  Use state_is_tuple=True."
     )
@@ -46,10 +49,10 @@ class BasicLSTMCell(LayerCell):
         num_units: int,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -62,14 +65,14 @@ class BasicLSTMCell(LayerCell):
         self._activation = _activation(activation)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple | int:
         """The sizes of c and h, as a tuple or added up."""
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
 
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: Any) -> None:
+    def build(instance: Any, input_shape: ShapeLike) -> None:
         units = instance._num_units
         instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
         instance._bias = instance.add_weight(
@@ -77,7 +80,7 @@ class BasicLSTMCell(LayerCell):
         )
         instance.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, add, multiply = tf_sigmoid, tf_add, tf_multiply
         one = constant(1, dtypes.int32)
         c, h = state if self._state_is_tuple else split(value=state, num_or_size_splits=2, axis=one)
@@ -105,17 +108,17 @@ class LSTMCell(LayerCell):
         num_units: int,
         use_peepholes: bool = False,
         cell_clip: float | None = None,
-        initializer: Any = None,
+        initializer: InitializerLike = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int | None = None,
         num_proj_shards: int | None = None,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -136,7 +139,7 @@ class LSTMCell(LayerCell):
         self._peepholes: dict[str, Any] = {}
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple | int:
         """The sizes of c and h, as a tuple or added up."""
         c, h = self._num_units, self.output_size
         return LSTMStateTuple(c, h) if self._state_is_tuple else c + h
@@ -146,7 +149,7 @@ class LSTMCell(LayerCell):
         """The number of units, or of projected units."""
         return self._num_proj or self._num_units
 
-    def build(instance: Any, input_shape: Any) -> None:
+    def build(instance: Any, input_shape: ShapeLike) -> None:
         units, first = instance._num_units, instance._initializer
         shards = fixed_size_partitioner
         pieces = shards(instance._num_unit_shards) if instance._num_unit_shards is not None else None
@@ -172,7 +175,7 @@ class LSTMCell(LayerCell):
             )
         instance.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, clip = tf_sigmoid, clip_by_value
         c_old, h_old = self._parts(state)
         gates = _affine([inputs, h_old], self._kernel, self._bias)
@@ -193,7 +196,7 @@ class LSTMCell(LayerCell):
         new = LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
         return h, new
 
-    def _parts(self, state: Any) -> Any:
+    def _parts(self, state: Any) -> tuple[Tensor, Tensor]:
         if self._state_is_tuple:
             return state
         units, outputs = self._num_units, self.output_size
