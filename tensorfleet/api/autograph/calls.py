@@ -12,7 +12,7 @@ import threading
 import types
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,7 +46,7 @@ _KNOWN = {
     "_pytest",
 }
 _local = threading.local()
-_made: weakref.WeakKeyDictionary[types.FunctionType, Any] = weakref.WeakKeyDictionary()
+_made: weakref.WeakKeyDictionary[types.FunctionType, types.CodeType] = weakref.WeakKeyDictionary()
 _converted_code: set[types.CodeType] = set()
 
 
@@ -60,7 +60,7 @@ def enabled() -> bool:
 
 
 @contextmanager
-def conversion(on: bool) -> Any:
+def conversion(on: bool) -> Iterator[None]:
     """A block in which functions are, or are not, converted."""
     if not hasattr(_local, "enabled"):
         _local.enabled = True
@@ -69,7 +69,7 @@ def conversion(on: bool) -> Any:
         yield
 
 
-def converted_call(f: Any, args: tuple, kwargs: dict[str, Any], requested: bool = False) -> Any:
+def converted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], requested: bool = False) -> Any:
     """`f(*args, **kwargs)`, of a function that is converted if that makes sense; if not, says so when it was asked for."""
     if not enabled():
         return f(*args, **kwargs)
@@ -89,11 +89,11 @@ def converted_call(f: Any, args: tuple, kwargs: dict[str, Any], requested: bool 
     return made(*first, *args, **kwargs)
 
 
-def _hashable(f: Any) -> bool:
+def _hashable(f: object) -> bool:
     return isinstance(f, (types.BuiltinFunctionType, type))
 
 
-def function_of(f: Any) -> tuple[types.FunctionType | None, tuple]:
+def function_of(f: object) -> tuple[types.FunctionType | None, tuple[Any, ...]]:
     """The Python function behind something that can be called, and what it gets first."""
     if isinstance(f, types.FunctionType):
         return f, ()
@@ -116,7 +116,7 @@ def wants(function: types.FunctionType) -> bool:
     return not inspect.isgeneratorfunction(function) and not inspect.iscoroutinefunction(function)
 
 
-def convert(function: types.FunctionType) -> Callable:
+def convert(function: types.FunctionType) -> Callable[..., Any]:
     """A function of the same arguments whose branches and loops may depend on tensors; ConversionError if there is none."""
     code = _made.get(function)
     if code is None:
@@ -233,7 +233,7 @@ def _same_code(node: ast.Lambda, function: types.FunctionType) -> bool:
     )
 
 
-def _constants(code: types.CodeType) -> list:
+def _constants(code: types.CodeType) -> list[object]:
     return [c for c in code.co_consts if not isinstance(c, types.CodeType)]
 
 
@@ -244,7 +244,7 @@ def _abs(x: Any) -> Any:
     return tf_abs(x) if isinstance(x, Tensor) else abs(x)
 
 
-def _number(kind: type, name: str) -> Callable:
+def _number(kind: type[int | float], name: str) -> Callable[..., Any]:
     def made(x: Any = 0, *base: Any) -> Any:
         if not isinstance(x, Tensor):
             return kind(x, *base)
@@ -257,7 +257,7 @@ def _number(kind: type, name: str) -> Callable:
     return made
 
 
-def _len(x: Any) -> Any:
+def _len(x: Any) -> Tensor | int:
     if isinstance(x, TensorArray):
         return x.size()
     if not isinstance(x, Tensor):
@@ -268,11 +268,11 @@ def _len(x: Any) -> Any:
     return shape(x)[0] if known is None else known
 
 
-def _print(*values: Any, **options: Any) -> Any:
+def _print(*values: object, **options: Any) -> Any:
     if not any(isinstance(v, Tensor) for v in values):
         return print(*values, **options)
 
-    def shown(*found: Any) -> None:
+    def shown(*found: object) -> None:
         computed = iter(found)
         texts = [next(computed) if isinstance(v, Tensor) else v for v in values]
         texts = [v.decode() if isinstance(v, bytes) else v for v in texts]
@@ -281,7 +281,7 @@ def _print(*values: Any, **options: Any) -> Any:
     return py_func(shown, [v for v in values if isinstance(v, Tensor)], [])
 
 
-def _range(*limits: Any) -> Any:
+def _range(*limits: Any) -> Tensor | range:
     if not any(isinstance(n, Tensor) for n in limits):
         return range(*limits)
     if len(limits) == 1:
@@ -304,7 +304,7 @@ def _zip(*items: Any, strict: bool = False) -> Any:
     return zip(*items, strict=strict)
 
 
-_OVERLOADS: dict[Any, Callable] = {
+_OVERLOADS: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.abs: _abs,
     builtins.float: _number(float, "float32"),
     builtins.int: _number(int, "int32"),

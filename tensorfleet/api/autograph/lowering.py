@@ -39,7 +39,7 @@ class _Fill(ast.NodeTransformer):
         return self.parts.get(node.id, node)
 
 
-def _has(node: ast.AST, kind: type, into_loops: bool) -> bool:
+def _has(node: ast.AST, kind: type[ast.stmt], into_loops: bool) -> bool:
     """Whether a statement of a kind is inside another, but not inside a function there."""
     if isinstance(node, kind):
         return True
@@ -105,7 +105,7 @@ def _ends_with(loop: ast.For | ast.While, flag: str) -> None:
     loop.__dict__.setdefault("flags", []).append(flag)
 
 
-def _flagged(body: list[ast.stmt], kind: type, flag: str) -> list[ast.stmt]:
+def _flagged(body: list[ast.stmt], kind: type[ast.stmt], flag: str) -> list[ast.stmt]:
     """A block in which a flag is set instead of a statement of a kind; what is behind looks at it."""
     made: list[ast.stmt] = []
     for i, statement in enumerate(body):

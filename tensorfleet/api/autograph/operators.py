@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from tensorfleet.api.autograph.iterables import registered_for
 from tensorfleet.base import nest
+from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -19,6 +20,7 @@ from tensorfleet.ops.array.basic import group, identity
 from tensorfleet.ops.array.checks import Assert
 from tensorfleet.ops.array.shape import shape
 from tensorfleet.ops.control.cond import cond as tf_cond
+from tensorfleet.ops.control.context import ControlFlowContext
 from tensorfleet.ops.control.while_loop import while_loop
 from tensorfleet.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
 from tensorfleet.ops.state.tensor_array import TensorArray
@@ -26,6 +28,9 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 _PLAIN = (bool, int, float, str)
 # What only hands values on, into branches and loops and from turn to turn.
 _PASSING = {"Enter", "RefEnter", "Switch", "RefSwitch", "NextIteration", "RefNextIteration", "LoopCond"}
+
+#: The values of the variables that a branch or a loop sets.
+State: TypeAlias = tuple[Any, ...]
 
 
 class Undefined:
@@ -37,7 +42,7 @@ class Undefined:
     def __repr__(self) -> str:
         return f"<undefined variable {self.symbol_name!r}>"
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnboundLocalError(f"local variable {self.symbol_name!r} referenced before assignment")
@@ -63,17 +68,17 @@ def ldu(load: Callable[[], Any], name: str) -> Any:
 # -- logic ----------------------------------------------------------------------------------------------
 
 
-def not_(value: Any) -> Any:
+def not_(value: object) -> Any:
     """`not value`."""
     return logical_not(value) if isinstance(value, Tensor) else not value
 
 
-def eq(a: Any, b: Any) -> Any:
+def eq(a: object, b: object) -> Any:
     """`a == b`, element by element where one is a tensor."""
     return equal(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
 
 
-def not_eq(a: Any, b: Any) -> Any:
+def not_eq(a: object, b: object) -> Any:
     """`a != b`, element by element where one is a tensor."""
     return not_equal(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a != b
 
@@ -94,14 +99,14 @@ def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     return value or second()
 
 
-def if_exp(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def if_exp(test: object, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """`yes if test else no`."""
     if isinstance(test, Tensor):
         return tf_cond(test, yes, no)
     return yes() if test else no()
 
 
-def assert_stmt(test: Any, message: Callable[[], Any]) -> Any:
+def assert_stmt(test: object, message: Callable[[], Any]) -> Operation | None:
     """`assert test, message`."""
     if isinstance(test, Tensor):
         text = message()
@@ -114,11 +119,11 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> Any:
 
 
 def if_stmt(
-    test: Any,
+    test: object,
     body: Callable[[], None],
     orelse: Callable[[], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
     results: int,
 ) -> None:
@@ -127,10 +132,10 @@ def if_stmt(
         body() if test else orelse()
         return
     before = get_state()
-    made: dict[str, tuple] = {}
+    made: dict[str, State] = {}
 
-    def branch(run: Callable[[], None], name: str, other: str) -> Callable[[], tuple]:
-        def call() -> tuple:
+    def branch(run: Callable[[], None], name: str, other: str) -> Callable[[], State]:
+        def call() -> State:
             set_state(before)
             effects = _effects_of(run)
             after = get_state()[:results]
@@ -161,7 +166,7 @@ def _effects_of(run: Callable[[], Any]) -> list[Operation]:
     return [op for op in graph.get_operations()[start:] if _acts(op, here)]
 
 
-def _acts(op: Operation, here: Any) -> bool:
+def _acts(op: Operation, here: ControlFlowContext | None) -> bool:
     """Whether an operation of a block has an effect, or ends a branch or a loop inside that may have one."""
     if op.spec.variable or op.type in _PASSING or op.type.startswith(("TensorArray", "Stack")):
         return False
@@ -171,7 +176,7 @@ def _acts(op: Operation, here: Any) -> bool:
     return context is here and bool(op.spec.stateful or op.spec.updates)
 
 
-def _behind(effects: list[Operation], values: tuple) -> tuple:
+def _behind(effects: list[Operation], values: State) -> State:
     """Values that are known when what a block does is done."""
     if not effects:
         return values
@@ -179,7 +184,7 @@ def _behind(effects: list[Operation], values: tuple) -> tuple:
         return nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, values)
 
 
-def _need_values(values: tuple, branch: str) -> None:
+def _need_values(values: State, branch: str) -> None:
     undefined = tuple(v.symbol_name for v in values if isinstance(v, Undefined))
     if undefined:
         raise ValueError(
@@ -193,7 +198,7 @@ def _need_values(values: tuple, branch: str) -> None:
         )
 
 
-def _need_same_branches(yes: tuple, no: tuple, names: tuple[str, ...]) -> None:
+def _need_same_branches(yes: State, no: State, names: tuple[str, ...]) -> None:
     for a, b, name in zip(yes, no, names, strict=False):
         try:
             nest.assert_same_structure(a, b)
@@ -220,8 +225,8 @@ def _as_tensor(value: Any) -> Any:
 def while_stmt(
     test: Callable[[], Any],
     body: Callable[[], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
 ) -> None:
     """`while test: body`."""
@@ -237,7 +242,7 @@ def while_stmt(
         body()
 
 
-def _need_defined(values: tuple) -> None:
+def _need_defined(values: State) -> None:
     undefined = tuple(v.symbol_name for v in values if isinstance(v, Undefined))
     if undefined:
         raise ValueError(
@@ -250,8 +255,8 @@ def _need_defined(values: tuple) -> None:
 def _loop(
     test: Callable[[], Any],
     body: Callable[[], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
     **options: Any,
 ) -> None:
@@ -263,7 +268,7 @@ def _loop(
         set_state(tuple(values))
         return test()
 
-    def step(*values: Any) -> tuple:
+    def step(*values: Any) -> State:
         set_state(tuple(values))
         effects = _effects_of(body)
         after = get_state()
@@ -279,16 +284,16 @@ def _loop(
     set_state(tuple(found))
 
 
-def _doing(body: Callable[[], None]) -> Callable[[Any], tuple]:
+def _doing(body: Callable[[], None]) -> Callable[[Tensor], State]:
     """A turn that changes no variable, but may have effects."""
 
-    def step(held: Any) -> tuple:
+    def step(held: Tensor) -> State:
         return _behind(_effects_of(body), (held,))
 
     return step
 
 
-def _need_same_turns(before: tuple, after: tuple, names: tuple[str, ...]) -> None:
+def _need_same_turns(before: State, after: State, names: tuple[str, ...]) -> None:
     for a, b, name in zip(before, after, names, strict=False):
         try:
             nest.assert_same_structure(a, b)
@@ -312,7 +317,7 @@ def _need_same_turns(before: tuple, after: tuple, names: tuple[str, ...]) -> Non
                 )
 
 
-def _includes(wide: Any, narrow: Any) -> bool:
+def _includes(wide: TensorShape, narrow: TensorShape) -> bool:
     if wide.ndims is None:
         return True
     if narrow.ndims != wide.ndims:
@@ -325,8 +330,8 @@ def for_stmt(
     items: Any,
     extra: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
 ) -> None:
     """`for item in items: body(item)`, as long as `extra` holds."""
@@ -351,8 +356,8 @@ def _counted(
     next_one: Callable[[Any], Any],
     extra: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
 ) -> None:
     """A loop with one variable more: the number of the turn."""
@@ -367,17 +372,19 @@ def _counted(
         body(held)
         current[0] = next_one(held)
 
-    def get() -> tuple:
+    def get() -> State:
         return (current[0], *get_state())
 
-    def change(values: tuple) -> None:
+    def change(values: State) -> None:
         current[0] = values[0]
         set_state(values[1:])
 
     _loop(test, turn, get, change, ("iterate", *names))
 
 
-def _for_range(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
+def _for_range(
+    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], *state: Any
+) -> None:
     start, limit, delta = items.op.inputs
     step = constant_value(delta)
 
@@ -390,7 +397,9 @@ def _for_range(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
     _counted(start, goes_on, lambda i: i + delta, extra, body, *state)
 
 
-def _for_rows(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
+def _for_rows(
+    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], *state: Any
+) -> None:
     known = items.shape.as_list()[0] if items.shape.ndims else None
     if items.shape.ndims == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {items.shape}")
@@ -400,13 +409,20 @@ def _for_rows(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
     _counted(start, lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), *state)
 
 
-def _for_dataset(items: Any, extra: Any, body: Any, get_state: Any, set_state: Any, names: Any) -> None:
+def _for_dataset(
+    items: Any,
+    extra: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
+    names: tuple[str, ...],
+) -> None:
     """A reduction; where a loop may end before the data does, the rest leaves the state as it is."""
     before = get_state()
     _need_defined(before)
     held = before or (constant(0),)
 
-    def turn(values: tuple, item: Any) -> tuple:
+    def turn(values: State, item: Any) -> State:
         set_state(values if before else ())
         if extra is None:
             body(item)

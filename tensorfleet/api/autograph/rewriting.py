@@ -18,7 +18,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function whose branches and loops may depend on tensors."""
     taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     taken |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
-    return _Function(function, _unique(taken)).made()
+    return _FunctionRewriter(function, _unique(taken)).made()
 
 
 def _unique(taken: set[str]) -> Callable[[str], str]:
@@ -33,7 +33,7 @@ def _unique(taken: set[str]) -> Callable[[str], str]:
     return unique
 
 
-class _Function(ast.NodeTransformer):
+class _FunctionRewriter(ast.NodeTransformer):
     """One function; those inside of it are rewritten each by its own."""
 
     def __init__(self, function: ast.FunctionDef, unique: Callable[[str], str]) -> None:
@@ -69,7 +69,7 @@ class _Function(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args = self.visit(node.args)
-        return _Function(node, self._unique).made() if convertible(node) else node
+        return _FunctionRewriter(node, self._unique).made() if convertible(node) else node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
@@ -98,7 +98,9 @@ class _Function(ast.NodeTransformer):
     def _is_global(self, name: str) -> bool:
         return any(name in n.names for n in ast.walk(self._function) if isinstance(n, ast.Global))
 
-    def _accessors(self, node: ast.stmt, names: list[str], state: list[str]) -> tuple[list, str, str]:
+    def _accessors(
+        self, node: ast.stmt, names: list[str], state: list[str]
+    ) -> tuple[list[ast.stmt], str, str]:
         """Functions that read and that set the state."""
         get, change = self._unique("get_state"), self._unique("set_state")
         values = "".join(f"ag__.ldu(lambda: {n}, {n!r}), " for n in state)

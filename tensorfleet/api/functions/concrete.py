@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.api.functions.ordering import ordered
 from tensorfleet.api.variables.base import Variable
@@ -21,11 +21,17 @@ from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.control.function_calls import call_traced
 from tensorfleet.ops.type_specs import TensorSpec
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import FunctionDef
 
-def lifting(created: list) -> Callable:
+#: The positional and the keyword arguments of a function, with specs in the place of tensors.
+_Signature: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def lifting(created: list[Variable]) -> Callable[..., Variable]:
     """A creator of variables that makes them in the graph around a function."""
 
-    def creator(next_creator: Callable, **options: Any) -> Any:
+    def creator(next_creator: Callable[..., Variable], **options: Any) -> Variable:
         scope, outer = get_default_graph().get_name_scope(), around(get_default_graph())
         value = options.get("initial_value")
         if isinstance(value, Tensor) and isinstance(value.graph, FunctionGraph):
@@ -76,10 +82,10 @@ class ConcreteFunction:
     def __init__(
         self,
         body: FunctionGraph,
-        structured: Any,
-        signature: Any,
+        structured: object,
+        signature: _Signature,
         effects: Sequence[Operation],
-        variables: list,
+        variables: list[Variable],
     ) -> None:
         self._body, self._effects, self._variables = body, list(effects), variables
         self._structured = structured
@@ -133,7 +139,7 @@ class ConcreteFunction:
         return nest.map_structure(lambda t: t.shape if t is not None else None, self._structured)
 
     @property
-    def function_def(self) -> Any:
+    def function_def(self) -> FunctionDef:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
@@ -175,10 +181,15 @@ class ConcreteFunction:
 
 
 def traced(
-    call: Callable, name: str, specs: Sequence[TensorSpec], creator: Callable, signature: Any, variables: list
+    call: Callable[..., Any],
+    name: str,
+    specs: Sequence[TensorSpec],
+    creator: Callable[..., Variable],
+    signature: _Signature,
+    variables: list[Variable],
 ) -> ConcreteFunction:
     """Runs a function of tensors once, in a graph of its own."""
-    result: list = []
+    result: list[Any] = []
 
     def run(*tensors: Tensor) -> None:
         inner: Any = get_default_graph()
@@ -201,7 +212,7 @@ def traced(
     return ConcreteFunction(body, structured, signature, effects, variables)
 
 
-def _output(value: Any, graph: FunctionGraph) -> Tensor | None:
+def _output(value: object, graph: FunctionGraph) -> Tensor | None:
     """What a function returns, as a tensor of its graph."""
     if value is None or isinstance(value, CompositeTensor):
         return value  # type: ignore[return-value]

@@ -6,12 +6,13 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, find_function, trace
@@ -26,6 +27,9 @@ from tensorfleet.ops.control.function_calls import (
     runs_alone,
 )
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import FunctionDef, OpDef
+
 
 def _digest(body: FunctionGraph) -> str:
     """Short letters that tell what a function does: the same function has the same name in every graph."""
@@ -37,10 +41,12 @@ def _digest(body: FunctionGraph) -> str:
 
 
 @export("python.framework.function._DefinedFunction")
-class _Function:
+class DefinedFunction:
     """A function whose body is traced for each graph and each set of argument types it is called in."""
 
-    def __init__(self, call: Callable, types: Sequence[DType] | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self, call: Callable[..., Any], types: Sequence[DType] | None, options: dict[str, Any]
+    ) -> None:
         self._call = call
         self._types = types
         self._options = options
@@ -74,23 +80,23 @@ class _Function:
         return [(op.name, op.type) for op in own_ops(self._declared) if op.spec.stateful]
 
     @property
-    def definition(self) -> Any:
+    def definition(self) -> FunctionDef:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
         return function_def(self._declared)
 
     @property
-    def _signature(self) -> Any:
+    def _signature(self) -> OpDef:
         return self.definition.signature
 
     @property
     def _declared(self) -> FunctionGraph:
         return self._body(self.declared_input_types)
 
-    def instantiate(self, input_types: Sequence[Any]) -> _Function:
+    def instantiate(self, input_types: Sequence[Any]) -> DefinedFunction:
         """The same function, for arguments of these types."""
-        return _Function(self._call, [dtypes.as_dtype(t) for t in input_types], self._options)
+        return DefinedFunction(self._call, [dtypes.as_dtype(t) for t in input_types], self._options)
 
     def add_to_graph(self, g: Graph) -> None:
         """Puts the function into the library of a graph."""
@@ -110,9 +116,9 @@ class _Function:
 
     def _traced(self, types: Sequence[DType]) -> FunctionGraph:
         graph, scope = get_default_graph(), get_variable_scope()
-        variables: list = []
+        variables: list[Any] = []
 
-        def made_around(getter: Callable, name: str, **options: Any) -> Any:
+        def made_around(getter: Callable[..., Any], name: str, **options: Any) -> Any:
             with graph.as_default():
                 variables.append(scope.get_variable(None, name, **options))
                 # The value of a resource variable is read outside, so that the function has no state.
@@ -138,8 +144,10 @@ class _Function:
             raise ValueError(f"Function {name} can not return None.")
         names = self._options.get("out_names") or ()
         if names and len(names) != len(flat):
-            raise errors.invalid("output names must be either empty or equal in size to outputs. output names size = "
-                f"{len(names)} outputs size = {len(flat)}")
+            raise errors.invalid(
+                "output names must be either empty or equal in size to outputs. output names size = "
+                f"{len(names)} outputs size = {len(flat)}"
+            )
         with body.as_default():
             body.outputs = [t if t.graph is body else body.capture(t) for t in map(to_tensor, flat)]
         described = {
@@ -153,10 +161,12 @@ class _Function:
         if not chosen:
             body.name = f"{name}_{_digest(body)}"
         elif name in graph._functions and _digest(find_function(graph, name)) != _digest(body):
-            raise errors.invalid(f"Cannot add function '{name}' because a different function with the same name already exists.")
+            raise errors.invalid(
+                f"Cannot add function '{name}' because a different function with the same name already exists."
+            )
         return body
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: TensorLike, **kwargs: Any) -> Any:
         name = kwargs.pop("name", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
@@ -184,13 +194,13 @@ class _Function:
     def _add_gradient(self, body: FunctionGraph) -> None:
         """Says in the graph's library which function `grad_func` is the gradient of this one."""
         backward = self._options.get("grad_func")
-        if isinstance(backward, _Function) and not body.captures:
+        if isinstance(backward, DefinedFunction) and not body.captures:
             types = [t.dtype.base_dtype for t in (*body.inputs, *body.outputs)]
             made = backward._body(types)
             if not made.captures:
                 body.outer._function_gradients[body.name] = made.name
 
-    def _gradient(self) -> Callable | None:
+    def _gradient(self) -> Callable[..., Any] | None:
         if self._options.get("python_grad_func") is not None:
             return self._options["python_grad_func"]
         backward = self._options.get("grad_func")
@@ -209,11 +219,11 @@ class Defun:
     belong to the graph around; a function with effects becomes its operations.
     """
 
-    def __init__(self, *input_types: Any, **kwargs: Any) -> None:
+    def __init__(self, *input_types: DTypeLike, **kwargs: Any) -> None:
         self._types = [dtypes.as_dtype(t) for t in input_types]
         self._options = kwargs
 
-    def __call__(self, func: Callable) -> _Function:
+    def __call__(self, func: Callable[..., Any]) -> DefinedFunction:
         if not callable(func):
             raise ValueError(f"function {func} must be callable")
         taken = list(inspect.signature(func).parameters.values())
@@ -226,11 +236,11 @@ class Defun:
             raise ValueError(
                 f"The function takes {least} arguments, and there are {len(self._types)} specified input types."
             )
-        return _Function(func, self._types or (None if taken else []), self._options)
+        return DefinedFunction(func, self._types or (None if taken else []), self._options)
 
 
 @export("python.framework.function.get_extra_vars")
-def get_extra_vars() -> list:
+def get_extra_vars() -> list[Any]:
     """The variables that the function being made has asked for."""
     return list(get_default_graph().__dict__.get("_extra_vars", ()))
 

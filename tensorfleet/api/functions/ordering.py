@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.control.context import ControlFlowContext
 from tensorfleet.ops.control.gradients import inside_of
 
 # Operations with a state whose order nobody sees; the shape of a variable is one of them.
@@ -32,6 +33,10 @@ _PASSING = {
 # What looks at a variable without changing it.
 _READS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape"}
 _ALL = "everything"
+#: What an effect has to do with: the handle of a variable or of another resource, or `_ALL`.
+_Key: TypeAlias = Tensor | str
+#: The operations that the next one waits for, by what they have to do with and the branch or loop they are in.
+_Last: TypeAlias = dict[tuple[_Key, ControlFlowContext | None], list[Operation]]
 
 
 def ordered(body: FunctionGraph) -> list[Operation]:
@@ -42,9 +47,9 @@ def ordered(body: FunctionGraph) -> list[Operation]:
 
 def in_order(ops: list[Operation]) -> list[Operation]:
     """Makes the effects among operations wait for each other; those that nothing waits for yet."""
-    last: dict[Any, list[Operation]] = {}
-    inside: dict[Any, set] = {}
-    changed: set = set()  # what is not only looked at, and where
+    last: _Last = {}
+    inside: dict[ControlFlowContext, set[_Key]] = {}
+    changed: set[tuple[_Key, ControlFlowContext | None]] = set()  # what is not only looked at, and where
     for op in ops:
         if op.type in ("Merge", "RefMerge") and not any("NextIteration" in t._op.type for t in op._inputs):
             for place in range(len(op._inputs)):
@@ -70,7 +75,12 @@ def in_order(ops: list[Operation]) -> list[Operation]:
     return list(dict.fromkeys(op for (_, context), ops in last.items() if context is None for op in ops))
 
 
-def _leave(op: Operation, inside: dict[Any, set], last: dict[Any, list[Operation]], changed: set) -> None:
+def _leave(
+    op: Operation,
+    inside: dict[ControlFlowContext, set[_Key]],
+    last: _Last,
+    changed: set[tuple[_Key, ControlFlowContext | None]],
+) -> None:
     """What a branch or a loop did is done when its results are known."""
     context = op._control_flow_context
     ended = [context] if op.type.endswith("Exit") else [c for c in inside if c.outer_context is context]
@@ -84,7 +94,9 @@ def _leave(op: Operation, inside: dict[Any, set], last: dict[Any, list[Operation
                 inside.setdefault(around, set()).add(key)
 
 
-def _wait_inside(op: Operation, place: int, last: dict[Any, list[Operation]], changed: set) -> None:
+def _wait_inside(
+    op: Operation, place: int, last: _Last, changed: set[tuple[_Key, ControlFlowContext | None]]
+) -> None:
     """What leaves a branch, or goes on to the next turn, waits for what was done there: else nobody would."""
     tensor = op._inputs[place]
     context = tensor._op._control_flow_context
@@ -98,7 +110,7 @@ def _wait_inside(op: Operation, place: int, last: dict[Any, list[Operation]], ch
             op._update_input(place, apply("Identity", tensor))
 
 
-def _touched(op: Operation) -> list[Any]:
+def _touched(op: Operation) -> list[_Key]:
     """What an operation changes or looks at: variables by their handle, else the world."""
     # Tensor arrays order their reads and writes by what flows between them.
     if op.spec.variable or op.type in _UNORDERED | _PASSING or op.type.startswith(("TensorArray", "Stack")):
