@@ -92,7 +92,8 @@ def _before(node: ast.stmt, after: set[str]) -> set[str]:
     if isinstance(node, ast.If):
         node.live_out = after  # type: ignore[attr-defined]
         node.live_in = live_into(node.body, after) | live_into(node.orelse, after)  # type: ignore[attr-defined]
-        return reads(node.test) | node.live_in  # type: ignore[attr-defined]
+        result: set[str] = reads(node.test) | node.live_in  # type: ignore[attr-defined]
+        return result
     if isinstance(node, (ast.While, ast.For)):
         return _before_loop(node, after)
     if isinstance(node, ast.With):

@@ -26,7 +26,8 @@ def parsed(text: str, like: ast.AST, **parts: ast.AST) -> list[ast.stmt]:
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             ast.copy_location(node, like)
-    return _Fill(parts).visit(tree).body
+    result: list[ast.stmt] = _Fill(parts).visit(tree).body
+    return result
 
 
 class _Fill(ast.NodeTransformer):

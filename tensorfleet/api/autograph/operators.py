@@ -181,7 +181,8 @@ def _behind(effects: list[Operation], values: State) -> State:
     if not effects:
         return values
     with control_dependencies(effects):
-        return nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, values)
+        result: State = nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, values)
+        return result
 
 
 def _need_values(values: State, branch: str) -> None:
@@ -392,7 +393,8 @@ def _for_range(
         if step is not None:
             return i < limit if step >= 0 else i > limit
         up = logical_and(delta >= 0, i < limit)
-        return logical_or(up, logical_and(delta < 0, i > limit))
+        result: Tensor = logical_or(up, logical_and(delta < 0, i > limit))
+        return result
 
     _counted(start, goes_on, lambda i: i + delta, extra, body, *state)
 

@@ -179,7 +179,7 @@ class _FunctionRewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         values = [self.visit(v) for v in node.values]
-        made = values[-1]
+        made: ast.expr = values[-1]
         for value in reversed(values[:-1]):
             made = _expression(
                 f"ag__.{name}(lambda: first__, lambda: second__)", node, first__=value, second__=made
@@ -223,7 +223,8 @@ class _FunctionRewriter(ast.NodeTransformer):
 
 def _expression(text: str, like: ast.AST, **parts: ast.AST) -> ast.expr:
     (made,) = parsed(text, like, **parts)
-    return made.value  # type: ignore[attr-defined]
+    result: ast.expr = made.value  # type: ignore[attr-defined]
+    return result
 
 
 def _unless(flags: list[str], test: ast.expr | None, like: ast.AST) -> ast.expr:

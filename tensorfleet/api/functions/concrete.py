@@ -50,7 +50,8 @@ def lifting(created: list[Variable]) -> Callable[..., Variable]:
 
 def _lifted(value: Tensor, outer: Graph) -> Tensor:
     """A first value computed inside a function, computed outside."""
-    body: Any = value.graph
+    body = value.graph
+    assert isinstance(body, FunctionGraph)
     copies: dict[Operation, Operation] = {}
 
     def copied(op: Operation) -> Operation:
@@ -143,7 +144,8 @@ class ConcreteFunction:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
-        return function_def(self._body)
+        result: FunctionDef = function_def(self._body)
+        return result
 
     def add_to_graph(self, g: Graph | None = None) -> None:
         """Puts the function into the library of a graph."""

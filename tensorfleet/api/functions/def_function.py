@@ -18,12 +18,12 @@ from tensorfleet.base import nest
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.types import TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
-from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.type_specs import TensorSpec
 
 _eager = [False]
@@ -226,7 +226,7 @@ def _as_specified(value: TensorLike, spec: TensorSpec) -> Tensor | TensorSpec:
 
 def _declared(tensor: Tensor, spec: TensorSpec) -> Tensor:
     """A tensor of which no more is known than its signature says."""
-    made = identity(tensor)
+    made = apply("Identity", tensor)
     made._shape = spec.shape
     return made
 

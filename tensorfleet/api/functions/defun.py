@@ -84,7 +84,8 @@ class DefinedFunction:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
-        return function_def(self._declared)
+        result: FunctionDef = function_def(self._declared)
+        return result
 
     @property
     def _signature(self) -> OpDef:
@@ -202,7 +203,8 @@ class DefinedFunction:
 
     def _gradient(self) -> Callable[..., Any] | None:
         if self._options.get("python_grad_func") is not None:
-            return self._options["python_grad_func"]
+            result: Callable[..., Any] | None = self._options["python_grad_func"]
+            return result
         backward = self._options.get("grad_func")
         if backward is None:
             return None

@@ -48,7 +48,8 @@ class ValueTensor(Tensor):
         return float(self.numpy())
 
     def __index__(self) -> int:
-        return self.numpy().__index__()
+        result: int = self.numpy().__index__()
+        return result
 
     def __len__(self) -> int:
         return len(self.numpy())
@@ -157,7 +158,8 @@ def _eager_py_func_grad(op: Operation, *grads: Tensor | None) -> list[Tensor | N
     wanted = [i for i, t in enumerate(op.inputs) if t.dtype.base_dtype.is_floating]
 
     def backwards(*arrays: Array) -> list[Any]:
-        return function.backwards(given, wanted, *arrays)
+        result: list[Any] = function.backwards(given, wanted, *arrays)
+        return result
 
     kinds = [op.inputs[i].dtype.base_dtype for i in wanted]
     found = _applied(backwards, [*op.inputs, *(grads[i] for i in given)], kinds, None)

@@ -12,7 +12,6 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
-from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.array.checks import Assert
 from tensorfleet.ops.array.shape import expand_dims, shape, squeeze
 from tensorfleet.ops.array.stack import unstack
@@ -54,7 +53,7 @@ class Conditions:
         if not self._asserts:
             return tensor
         with control_dependencies(self._asserts):
-            return identity(tensor, name="control_dependency")
+            return apply("Identity", tensor, name="control_dependency")
 
 
 def at_least_3d(image: Tensor) -> Tensor:
@@ -99,7 +98,7 @@ def convert_image_dtype(
     if not target.is_floating and not target.is_integer:
         raise AttributeError("dtype must be either floating point or integer")
     if target == image.dtype.base_dtype:
-        return identity(image, name=name)
+        return apply("Identity", image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
         return _scaled(image, target, cast if not saturate else saturate_cast, scope)
 
@@ -107,7 +106,8 @@ def convert_image_dtype(
 def _scaled(image: Tensor, target: dtypes.DType, convert: Callable[..., Tensor], scope: str) -> Tensor:
     source = image.dtype.base_dtype
     if source.is_floating and target.is_floating:
-        return cast(image, target, name=scope)
+        result: Tensor = cast(image, target, name=scope)
+        return result
     if source.is_integer and target.is_floating:
         return apply("Mul", cast(image, target), 1.0 / source.max, name=scope)
     if target.is_floating or source.is_floating:

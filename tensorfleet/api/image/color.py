@@ -85,7 +85,8 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: TensorLike = 1) -> Ten
         c = Conditions()
         c.require(gamma >= 0, ValueError, "Gamma should be a non-negative real number.")
         power = cast(gamma, x.dtype.base_dtype) if is_tensor(gamma) else gamma
-        return gain * c.guard(x) ** power
+        result: Tensor = gain * c.guard(x) ** power
+        return result
 
     return _adjusted(image, "adjust_gamma", act)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tensorfleet.api.image.checks import Conditions, Size, at_least_3d, batched, dimensions, is_tensor
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
@@ -102,7 +104,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
         image = at_least_3d(to_tensor(image, name="image"))
         turns = to_tensor(k, dtypes.int32, name="k")
         turns.shape.assert_has_rank(0)
-        made = [
+        made: list[Callable[[], Tensor]] = [
             lambda: identity(image),
             lambda: _swapped(_flip_axes(image, 1)),
             lambda: _flip_axes(image, 0, 1),
@@ -113,7 +115,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
             return made[int(known) % 4]()
         rest = apply("FloorMod", turns, 4)
         pairs = [(apply("Equal", rest, i), made[i]) for i in (1, 2, 3)]
-        result = case(pairs, default=made[0], exclusive=True, name=scope)
+        result: Tensor = case(pairs, default=made[0], exclusive=True, name=scope)
         result.set_shape([None] * (image.shape.rank or 3))
         return result
 

@@ -40,7 +40,8 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
             down, across = images[1:] - images[:-1], images[:, 1:] - images[:, :-1]
         else:
             down, across = images[:, 1:] - images[:, :-1], images[:, :, 1:] - images[:, :, :-1]
-        return reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
+        result: Tensor = reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
+        return result
 
 
 def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list[Operation]]:
@@ -82,7 +83,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
         )
         _, _, checks = _same_shapes(a, b)
         with control_dependencies(checks):
-            return identity(value)
+            return apply("Identity", value)
 
 
 # -- structural similarity ---------------------------------------------------------------------------
@@ -94,7 +95,8 @@ def _window(size: int, sigma: float) -> Array:
     line = -0.5 * np.square(places) / np.float32(sigma) ** 2
     flat = (line[:, None] + line[None, :]).ravel()
     weights = np.exp(flat - flat.max())
-    return (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    result: Array = (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    return result
 
 
 def _smoothed(x: Tensor, window: Tensor) -> Tensor:
@@ -147,7 +149,8 @@ def ssim(
         a, b = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
         _check_size(a, filter_size)
         per_channel, _ = _similarity(a, b, highest, filter_size, filter_sigma, k1, k2)
-        return reduce_mean(per_channel, [-1])
+        result: Tensor = reduce_mean(per_channel, [-1])
+        return result
 
 
 _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -194,7 +197,8 @@ def ssim_multiscale(
             parts.append(apply("Relu", structure))
         parts[-1] = apply("Relu", whole)
         powers = apply("Pow", stack(parts, axis=-1), to_tensor(list(power_factors), dtypes.float32))
-        return reduce_mean(reduce_prod(powers, [-1]), [-1])
+        result: Tensor = reduce_mean(reduce_prod(powers, [-1]), [-1])
+        return result
 
 
 # -- edges -------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tensorfleet.api.layers.nodes import Unconnected
 from tensorfleet.api.layers.specs import (
     Constraint,
     InitializerLike,
+    Nested,
     Regularizer,
     ScopeLike,
     check_inputs,
@@ -144,7 +145,8 @@ class Layer(Unconnected):
                 "name is determined the first time the layer instance is called. You must therefore call the layer "
                 "before querying `scope_name`."
             )
-        return self._scope.name
+        result: str = self._scope.name
+        return result
 
     @property
     def name_scope(self) -> AbstractContextManager[str]:
@@ -283,7 +285,10 @@ class Layer(Unconnected):
     def get_weights(self) -> list[Array]:
         """The values of all variables, from the default session."""
         weights = self.weights
-        return session_for(None, get_default_graph(), "evaluate tensor", "get_weights").run(weights)
+        result: list[Array] = session_for(None, get_default_graph(), "evaluate tensor", "get_weights").run(
+            weights
+        )
+        return result
 
     def set_weights(self, weights: list[Any]) -> None:
         """Gives all variables values, in the default session."""
@@ -366,7 +371,7 @@ class Layer(Unconnected):
         """Computes the output."""
         return inputs
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: Nested, *args: Any, **kwargs: Any) -> Any:
         """Builds the layer if this is the first call, and applies it."""
         self._set_scope(kwargs.pop("scope", None))
         inputs = nest.map_structure(_as_tensor, inputs)
@@ -385,11 +390,11 @@ class Layer(Unconnected):
         collect_new(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: Nested, *args: Any, **kwargs: Any) -> Any:
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    def _first_call(self, inputs: Any, flat: list[Any]) -> None:
+    def _first_call(self, inputs: Nested, flat: list[Any]) -> None:
         check_inputs(self.name, self.input_spec, flat)
         if self._dtype is None and flat and isinstance(flat[0], Tensor):
             self._dtype = flat[0].dtype.base_dtype.name
@@ -455,14 +460,14 @@ class Layer(Unconnected):
             made = type(self).from_config(self.get_config())(inputs)
         return nest.map_structure(lambda t: t.shape, made)
 
-    def compute_output_signature(self, input_signature: Any) -> Any:
+    def compute_output_signature(self, input_signature: Nested) -> Any:
         """The specifications of the outputs, given those of the inputs."""
         specs = nest.flatten(input_signature)
         shape = self.compute_output_shape(nest.map_structure(lambda s: s.shape, input_signature))
         make, kind = type(specs[0]), self.dtype or specs[0].dtype
         return nest.map_structure(lambda s: make(shape=TensorShape(s), dtype=kind), shape)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Nested, mask: Nested = None) -> None:
         """Layers pass no masks on."""
         if mask is not None and any(m is not None for m in nest.flatten(mask)):
             raise TypeError(

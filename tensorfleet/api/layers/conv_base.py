@@ -86,7 +86,7 @@ class Conv(Layer):
         return 1 if self.data_format == "channels_first" else -1
 
     def _channels(self, input_shape: ShapeLike) -> int:
-        found = TensorShape(input_shape)[self._channel_axis].value
+        found: int | None = TensorShape(input_shape)[self._channel_axis].value
         if found is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: found})

@@ -107,7 +107,8 @@ class Dense(Layer):
             raise ValueError(
                 f"The innermost dimension of input_shape must be defined, but saw: {input_shape}"
             )
-        return known[:-1].concatenate(self.units)
+        result: TensorShape = known[:-1].concatenate(self.units)
+        return result
 
 
 dense = export("layers.dense")(function_of(Dense, "dense"))
@@ -132,7 +133,8 @@ class Dropout(Layer):
         """Drops when `training`, which may be a tensor."""
         known = known_bool(training)
         if known is None:
-            return cond(training, lambda: self._dropped(inputs), lambda: apply("Identity", inputs))
+            result: Tensor = cond(training, lambda: self._dropped(inputs), lambda: apply("Identity", inputs))
+            return result
         return self._dropped(inputs) if known else apply("Identity", inputs)
 
     def _dropped(self, inputs: Tensor) -> Tensor:
@@ -152,7 +154,8 @@ def dropout(
     name: str | None = None,
 ) -> Tensor:
     """Zeroes a share `rate` of the inputs when `training`, which may be a tensor."""
-    return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+    result: Tensor = Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+    return result
 
 
 @export("layers.Flatten")
@@ -183,4 +186,5 @@ class Flatten(Layer):
 @export("layers.flatten")
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """Makes one axis of all but the first."""
-    return Flatten(data_format, name=name)(inputs)
+    result: Tensor = Flatten(data_format, name=name)(inputs)
+    return result

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
@@ -42,7 +43,7 @@ def _upstream(item: Tensor | Operation) -> set[Operation]:
 
 def unique_name(base: str) -> str:
     """`dense_1`, `dense_2` ... in each graph."""
-    graph: Any = get_default_graph()
+    graph: Graph = get_default_graph()
     counts = graph.__dict__.setdefault("_layer_names", {})
     counts[base] = counts.get(base, 0) + 1
     return f"{base}_{counts[base]}"

@@ -148,16 +148,18 @@ class BatchNormalization(Layer):
             raise ValueError(f"Input has undefined `axis` dimension. Input shape: {sizes}")
         return axes
 
-    def _parameter(self, name: str, dims: list[int | None]) -> Any:
+    def _parameter(self, name: str, dims: list[int | None]) -> Variable:
         options = {w: getattr(self, f"{name}_{w}") for w in ("initializer", "regularizer", "constraint")}
-        return self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
+        result: Variable = self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
+        return result
 
-    def _first_stddev(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _first_stddev(self, *args: object, **kwargs: object) -> Tensor:
         first: Any = self.moving_variance_initializer
-        return sqrt(first(*args, **kwargs))
+        result: Tensor = sqrt(first(*args, **kwargs))
+        return result
 
-    def _average(self, name: str, dims: list[int | None], initializer: InitializerLike = None) -> Any:
-        return self.add_weight(
+    def _average(self, name: str, dims: list[int | None], initializer: InitializerLike = None) -> Variable:
+        result: Variable = self.add_weight(
             name,
             dims,
             self._param_dtype,
@@ -166,6 +168,7 @@ class BatchNormalization(Layer):
             synchronization=VariableSynchronization.ON_READ,
             aggregation=VariableAggregation.MEAN,
         )
+        return result
 
     def call(self, inputs: Tensor, training: TensorLike = False) -> Tensor:  # type: ignore[override]
         """Normalizes with the batch's statistics when `training` (which may be a tensor), else the moving ones."""
@@ -179,9 +182,10 @@ class BatchNormalization(Layer):
             value.set_shape([self.virtual_batch_size, None, *inputs.shape[1:]])
         if inputs.dtype.base_dtype in _HALVES:
             value = cast(value, dtypes.float32)
-        mean: Any = self.moving_mean
-        variance: Any = self.moving_variance
-        gamma, beta = self.gamma, self.beta
+        mean: Variable | Tensor = self.moving_mean
+        variance: Variable | Tensor = self.moving_variance
+        gamma: _Parameter = self.gamma
+        beta: _Parameter = self.beta
         if known is not False:
             mean, variance = (
                 self._chosen(training, known, new, old)
@@ -307,11 +311,12 @@ class BatchNormalization(Layer):
             np.array(1, self._param_dtype.as_numpy_dtype),
         )
 
-    def _moved(self, variable: Any, value: Tensor, kept: Tensor) -> Tensor:
+    def _moved(self, variable: Variable, value: Tensor, kept: Tensor) -> Tensor:
         with name_scope("AssignMovingAvg") as scope, colocate_with(variable.op):
-            return variable.assign_sub((variable - value) * (1.0 - kept), name=scope)
+            result: Tensor = variable.assign_sub((variable - value) * (1.0 - kept), name=scope)
+            return result
 
-    def _spread(self, vector: Any, value: Tensor) -> Any:
+    def _spread(self, vector: _Parameter, value: Tensor) -> _Parameter:
         """A vector of one entry per channel, shaped so that it lies along the channels' axis."""
         rank = len(value.shape)
         if vector is None or len(vector.shape) == rank or self._axes == [rank - 1]:
@@ -331,7 +336,8 @@ def _both(factor: Tensor, shift: Tensor, gamma: _Parameter, beta: _Parameter) ->
 
 def _normalized(given: dict[str, Any]) -> Tensor:
     training = given.pop("training")
-    return applied(BatchNormalization, given, training=training)
+    result: Tensor = applied(BatchNormalization, given, training=training)
+    return result
 
 
 batch_normalization = function(

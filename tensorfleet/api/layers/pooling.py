@@ -86,7 +86,8 @@ def _declare(
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Tensor:
-        return kind(pool_size, strides, padding, data_format, name)(inputs)
+        result: Tensor = kind(pool_size, strides, padding, data_format, name)(inputs)
+        return result
 
     public = name.replace("Max", "max_").replace("Average", "average_").replace("Pooling", "pooling").lower()
     function.__name__ = function.__qualname__ = public

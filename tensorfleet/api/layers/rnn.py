@@ -7,14 +7,14 @@ from typing import Any
 
 from tensorfleet.api.layers.rnn_cells import _concat, starting_state, zero_state_tensors
 from tensorfleet.api.layers.rnn_wrappers import CellLike, assert_like_rnncell
-from tensorfleet.api.layers.specs import ScopeLike
+from tensorfleet.api.layers.specs import Nested, ScopeLike
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import DTypeLike, TensorLike
-from tensorfleet.graph.apply import constant
+from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -53,8 +53,8 @@ def infer_state_dtype(explicit: DTypeLike | None, state: Any) -> DTypeLike:
     if explicit is not None:
         return explicit
     if not nest.is_nested(state):
-        return state.dtype
-    found = [t.dtype for t in nest.flatten(state)]
+        state = [state]
+    found: list[DType] = [t.dtype for t in nest.flatten(state)]
     if not found:
         raise ValueError("Unable to infer dtype from empty state.")
     if any(t != found[0] for t in found):
@@ -70,7 +70,7 @@ def _batch_size(flat_input: list[Tensor]) -> int | Tensor:
             continue
         if t.shape.rank < 2:
             raise ValueError(f"Expected input tensor {t.name} to have rank at least 2")
-        size = t.shape.as_list()[1]
+        size: int | None = t.shape.as_list()[1]
         if size is not None:
             return size
     return shape(flat_input[0])[1]
@@ -79,9 +79,9 @@ def _batch_size(flat_input: list[Tensor]) -> int | Tensor:
 @export("nn.dynamic_rnn", "contrib.rnn.dynamic_rnn")
 def dynamic_rnn(
     cell: CellLike,
-    inputs: Any,
+    inputs: Nested,
     sequence_length: TensorLike = None,
-    initial_state: Any = None,
+    initial_state: Nested = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -123,7 +123,7 @@ def _lengths(given: TensorLike) -> Tensor:
         raise ValueError(
             "sequence_length must be a vector of length batch_size, but saw shape: " + str(lengths.shape)
         )
-    return identity(lengths, name="sequence_length")
+    return apply("Identity", lengths, name="sequence_length")
 
 
 def _assert_shape(x: Tensor, wanted: list[int | Tensor]) -> Operation:
@@ -135,8 +135,8 @@ def _assert_shape(x: Tensor, wanted: list[int | Tensor]) -> Operation:
 
 def _loop(
     cell: CellLike,
-    inputs: Any,
-    state: Any,
+    inputs: Nested,
+    state: Nested,
     parallel: int,
     swap: bool,
     lengths: Tensor | None,
@@ -178,7 +178,7 @@ def _loop(
         for i, t in enumerate(flat)
     ]
 
-    def step(time: Tensor, arrays: Any, state: Any) -> tuple[Any, ...]:
+    def step(time: Tensor, arrays: tuple[TensorArray, ...], state: Nested) -> tuple[Any, ...]:
         now = [a.read(time) for a in given]
         for t, whole in zip(now, flat, strict=True):
             t.set_shape(whole.shape[1:])
@@ -226,7 +226,7 @@ def _same_steps(flat: list[Tensor]) -> None:
                 )
 
 
-def _held(done: Tensor, nothing: list[Tensor], output: Any, state: Any, new: Any) -> tuple[Any, ...]:
+def _held(done: Tensor, nothing: list[Tensor], output: Nested, state: Nested, new: Nested) -> tuple[Any, ...]:
     """What is past its end gives zeros and keeps its state."""
 
     flat = [_choose(done, z, o) for z, o in zip(nothing, nest.flatten(output), strict=True)]
@@ -238,10 +238,10 @@ def _held(done: Tensor, nothing: list[Tensor], output: Any, state: Any, new: Any
 def bidirectional_dynamic_rnn(
     cell_fw: CellLike,
     cell_bw: CellLike,
-    inputs: Any,
+    inputs: Nested,
     sequence_length: TensorLike = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    initial_state_fw: Nested = None,
+    initial_state_bw: Nested = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -324,7 +324,12 @@ def raw_rnn(
         ]
 
         def body(
-            time: Tensor, finished: Tensor, now: Any, arrays: list[TensorArray], state: Any, carried: Any
+            time: Tensor,
+            finished: Tensor,
+            now: Nested,
+            arrays: list[TensorArray],
+            state: Nested,
+            carried: Nested,
         ) -> tuple[Any, ...]:
             output, cell_state = cell(now, state)
             given = carried if loop_state is not None else None
@@ -354,7 +359,7 @@ def raw_rnn(
         return packed, state, carried if loop_state is not None else None
 
 
-def _emitted(emitted: Any, output_size: Any, state: Any) -> tuple[list[TensorShape], list[DType]]:
+def _emitted(emitted: Nested, output_size: Nested, state: Nested) -> tuple[list[TensorShape], list[DType]]:
     if emitted is None:
         sizes = [TensorShape([s] if isinstance(s, int) else s) for s in _sizes(output_size)]
         return sizes, [nest.flatten(state)[0].dtype.base_dtype] * len(sizes)
@@ -362,7 +367,7 @@ def _emitted(emitted: Any, output_size: Any, state: Any) -> tuple[list[TensorSha
     return [t.shape for t in flat], [t.dtype.base_dtype for t in flat]
 
 
-def _dynamic(emitted: Any, shapes: list[TensorShape]) -> Sequence[TensorShape | Tensor]:
+def _dynamic(emitted: Nested, shapes: list[TensorShape]) -> Sequence[TensorShape | Tensor]:
     if emitted is None:
         return shapes
     return [

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api.layers.base import Layer
-from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec, ScopeLike
+from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec, Nested, ScopeLike
 from tensorfleet.api.variables.initializers import Constant
 from tensorfleet.api.variables.lists import trainable_variables
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
@@ -53,7 +53,7 @@ def _concat(prefix: Tensor | ShapeLike, suffix: Tensor | ShapeLike) -> tuple[Ten
     return concat(found, 0), known
 
 
-def zero_state_tensors(state_size: Any, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
+def zero_state_tensors(state_size: Nested, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
     """Zeros for each part of a state."""
 
     def make(size: Tensor | ShapeLike) -> Tensor:
@@ -73,7 +73,7 @@ def starting_state(cell: Any, batch_size: Tensor | int, dtype: DTypeLike) -> Any
     return cell.zero_state(batch_size, dtype)
 
 
-def map_sizes(function: Callable[[Any], Any], sizes: Any) -> Any:
+def map_sizes(function: Callable[[Any], Any], sizes: Nested) -> Any:
     """Applies a function to each size of a structure of sizes; a TensorShape is one size."""
     if isinstance(sizes, TensorShape) or not nest.is_nested(sizes):
         return function(sizes)
@@ -94,7 +94,7 @@ class RNNCell(Layer):
         self._is_tf_rnn_cell = True
 
     def __call__(
-        self, inputs: Any, state: Any = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+        self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
     ) -> Any:
         """Runs the cell on a batch of inputs, from a state."""
         if scope is not None:
@@ -170,7 +170,7 @@ class LayerCell(RNNCell):
     _takes_symbols = False
 
     def __call__(
-        self, inputs: Any, state: Any = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+        self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
     ) -> Any:
         for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
             dtype = getattr(given, "dtype", None)
@@ -188,7 +188,8 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     if given is None:
         return tanh
     if isinstance(given, str):
-        return find(f"nn.{given}")
+        result: Callable[[Tensor], Tensor] = find(f"nn.{given}")
+        return result
     return given
 
 
@@ -196,7 +197,8 @@ def _depth(shape: ShapeLike) -> int:
     depth = TensorShape(shape).as_list()[-1]
     if depth is None:
         raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {shape}")
-    return depth
+    result: int = depth
+    return result
 
 
 def _affine(parts: list[Tensor], kernel: TensorLike, bias: TensorLike) -> Tensor:
@@ -225,11 +227,11 @@ class BasicRNNCell(LayerCell):
     state_size = readonly("_num_units")
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: ShapeLike) -> None:
-        units = instance._num_units
-        instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
-        instance._bias = instance.add_weight(BIAS, shape=[units], initializer=_constant(0.0, instance.dtype))
-        instance.built = True
+    def build(self, input_shape: ShapeLike) -> None:
+        units = self._num_units
+        self._kernel = self.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
+        self._bias = self.add_weight(BIAS, shape=[units], initializer=_constant(0.0, self.dtype))
+        self.built = True
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         output = self._activation(_affine([inputs, state], self._kernel, self._bias))
@@ -269,19 +271,17 @@ class GRUCell(LayerCell):
     state_size = readonly("_num_units")
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: ShapeLike) -> None:
-        units, depth = instance._num_units, _depth(input_shape)
-        kernel, bias = instance._kernel_initializer, instance._bias_initializer
-        first = _constant(1.0, instance.dtype) if bias is None else bias
-        second = _constant(0.0, instance.dtype) if bias is None else bias
-        add = instance.add_weight
-        instance._gate_kernel = add("gates/" + KERNEL, shape=[depth + units, 2 * units], initializer=kernel)
-        instance._gate_bias = add("gates/" + BIAS, shape=[2 * units], initializer=first)
-        instance._candidate_kernel = add(
-            "candidate/" + KERNEL, shape=[depth + units, units], initializer=kernel
-        )
-        instance._candidate_bias = add("candidate/" + BIAS, shape=[units], initializer=second)
-        instance.built = True
+    def build(self, input_shape: ShapeLike) -> None:
+        units, depth = self._num_units, _depth(input_shape)
+        kernel, bias = self._kernel_initializer, self._bias_initializer
+        first = _constant(1.0, self.dtype) if bias is None else bias
+        second = _constant(0.0, self.dtype) if bias is None else bias
+        add = self.add_weight
+        self._gate_kernel = add("gates/" + KERNEL, shape=[depth + units, 2 * units], initializer=kernel)
+        self._gate_bias = add("gates/" + BIAS, shape=[2 * units], initializer=first)
+        self._candidate_kernel = add("candidate/" + KERNEL, shape=[depth + units, units], initializer=kernel)
+        self._candidate_bias = add("candidate/" + BIAS, shape=[units], initializer=second)
+        self.built = True
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
@@ -316,7 +316,8 @@ class LSTMStateTuple(_Pair):
         c, h = self
         if c.dtype != h.dtype:
             raise TypeError(f"Inconsistent internal state: {c.dtype} vs {h.dtype}")
-        return c.dtype
+        result: DType = c.dtype
+        return result
 
 
 def seed_of(base: int | None, salt: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.api.layers.rnn_cells import (
     BIAS,
@@ -32,6 +32,9 @@ from tensorfleet.ops.math.binary import add as tf_add
 from tensorfleet.ops.math.binary import multiply as tf_multiply
 from tensorfleet.ops.math.clip import clip_by_value
 from tensorfleet.ops.math.trigonometry import sigmoid as tf_sigmoid
+
+#: The state of an LSTM: a pair, or both parts side by side.
+_State: TypeAlias = LSTMStateTuple | Tensor
 
 
 def _warn_of_concatenated(cell: CellLike) -> None:
@@ -72,15 +75,13 @@ class BasicLSTMCell(LayerCell):
 
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: ShapeLike) -> None:
-        units = instance._num_units
-        instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
-        instance._bias = instance.add_weight(
-            BIAS, shape=[4 * units], initializer=_constant(0.0, instance.dtype)
-        )
-        instance.built = True
+    def build(self, input_shape: ShapeLike) -> None:
+        units = self._num_units
+        self._kernel = self.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
+        self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=_constant(0.0, self.dtype))
+        self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, add, multiply = tf_sigmoid, tf_add, tf_multiply
         one = constant(1, dtypes.int32)
         c, h = state if self._state_is_tuple else split(value=state, num_or_size_splits=2, axis=one)
@@ -149,33 +150,33 @@ class LSTMCell(LayerCell):
         """The number of units, or of projected units."""
         return self._num_proj or self._num_units
 
-    def build(instance: Any, input_shape: ShapeLike) -> None:
-        units, first = instance._num_units, instance._initializer
+    def build(self, input_shape: ShapeLike) -> None:
+        units, first = self._num_units, self._initializer
         shards = fixed_size_partitioner
-        pieces = shards(instance._num_unit_shards) if instance._num_unit_shards is not None else None
-        instance._kernel = instance.add_weight(
+        pieces = shards(self._num_unit_shards) if self._num_unit_shards is not None else None
+        self._kernel = self.add_weight(
             KERNEL,
-            shape=[_depth(input_shape) + instance.output_size, 4 * units],
+            shape=[_depth(input_shape) + self.output_size, 4 * units],
             initializer=first,
             partitioner=pieces,
         )
-        zeros = _constant(0.0, instance.dtype) if first is None else Zeros(instance.dtype)
-        instance._bias = instance.add_weight(BIAS, shape=[4 * units], initializer=zeros)
-        if instance._use_peepholes:
+        zeros = _constant(0.0, self.dtype) if first is None else Zeros(self.dtype)
+        self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
+        if self._use_peepholes:
             for gate in "fio":
-                made = instance.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
-                instance._peepholes[gate] = made
-        if instance._num_proj is not None:
-            pieces = shards(instance._num_proj_shards) if instance._num_proj_shards is not None else None
-            instance._proj_kernel = instance.add_weight(
+                made = self.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
+                self._peepholes[gate] = made
+        if self._num_proj is not None:
+            pieces = shards(self._num_proj_shards) if self._num_proj_shards is not None else None
+            self._proj_kernel = self.add_weight(
                 "projection/" + KERNEL,
-                shape=[units, instance._num_proj],
+                shape=[units, self._num_proj],
                 initializer=first,
                 partitioner=pieces,
             )
-        instance.built = True
+        self.built = True
 
-    def call(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, clip = tf_sigmoid, clip_by_value
         c_old, h_old = self._parts(state)
         gates = _affine([inputs, h_old], self._kernel, self._bias)
@@ -196,9 +197,10 @@ class LSTMCell(LayerCell):
         new = LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
         return h, new
 
-    def _parts(self, state: Any) -> tuple[Tensor, Tensor]:
+    def _parts(self, state: _State) -> tuple[Tensor, Tensor]:
         if self._state_is_tuple:
-            return state
+            c, h = state
+            return c, h
         units, outputs = self._num_units, self.output_size
         return slice_(state, [0, 0], [-1, units]), slice_(state, [0, units], [-1, outputs])
 

@@ -8,7 +8,7 @@ from typing import Any
 from tensorfleet.api.layers.rnn import _choose
 from tensorfleet.api.layers.rnn_cells import starting_state, zero_state_tensors
 from tensorfleet.api.layers.rnn_wrappers import CellLike, assert_like_rnncell
-from tensorfleet.api.layers.specs import ScopeLike
+from tensorfleet.api.layers.specs import Nested, ScopeLike
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export
@@ -31,7 +31,7 @@ from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_min
 def static_rnn(
     cell: CellLike,
     inputs: Sequence[Any],
-    initial_state: Any = None,
+    initial_state: Nested = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike = None,
     scope: ScopeLike = None,
@@ -66,8 +66,9 @@ def static_rnn(
             if time > 0:
                 entered.reuse_variables()
 
-            def call(now: Any = now, state: Any = state) -> tuple[Any, Any]:
-                return cell(now, state)
+            def call(now: Nested = now, state: Nested = state) -> tuple[Any, Any]:
+                result: tuple[Any, Any] = cell(now, state)
+                return result
 
             if shared is None:
                 output, state = call()
@@ -100,8 +101,8 @@ def _step(
     lengths: Tensor,
     shortest: Tensor,
     longest: Tensor,
-    nothing: Any,
-    state: Any,
+    nothing: Nested,
+    state: Nested,
     call: Callable[[], tuple[Any, Any]],
 ) -> tuple[Any, Any]:
     """One step for sequences of different lengths: nothing is computed once all of them are over."""
@@ -116,7 +117,8 @@ def _step(
         output, new = call()
         nest.assert_same_structure(state, new)
         made, states = nest.flatten(output), nest.flatten(new)
-        return cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
+        result: list[Any] = cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
+        return result
 
     found = cond(greater_equal(time, longest), lambda: zero + flat_state, run)
     for t, s in zip(found, zero + flat_state, strict=True):
@@ -125,7 +127,7 @@ def _step(
     return _like(nothing, outputs), nest.pack_sequence_as(state, states)
 
 
-def _like(structure: Any, flat: list[Any]) -> Any:
+def _like(structure: Nested, flat: list[Any]) -> Any:
     return nest.pack_sequence_as(structure, flat) if nest.is_nested(structure) else flat[0]
 
 
@@ -134,7 +136,7 @@ def static_state_saving_rnn(
     cell: CellLike,
     inputs: Sequence[Any],
     state_saver: Any,
-    state_name: Any,
+    state_name: Nested,
     sequence_length: TensorLike = None,
     scope: ScopeLike = None,
 ) -> tuple[list[Any], Any]:
@@ -173,8 +175,8 @@ def static_bidirectional_rnn(
     cell_fw: CellLike,
     cell_bw: CellLike,
     inputs: Sequence[Any],
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    initial_state_fw: Nested = None,
+    initial_state_bw: Nested = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike = None,
     scope: ScopeLike = None,

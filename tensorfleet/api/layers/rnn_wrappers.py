@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tensorfleet.api.layers.rnn_cells import LSTMStateTuple, RNNCell, seed_of
-from tensorfleet.api.layers.specs import ScopeLike
+from tensorfleet.api.layers.specs import Nested, ScopeLike
 from tensorfleet.api.nn.normalization import dropout
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
@@ -39,7 +39,7 @@ class CellLike(Protocol):
     def output_size(self) -> Any:
         """The size of the output."""
 
-    def __call__(self, inputs: Any, state: Any, /) -> Any:
+    def __call__(self, inputs: Nested, state: Nested, /) -> Any:
         """Gives the output and the new state."""
 
 
@@ -118,7 +118,7 @@ class MultiRNNCell(RNNCell):
             found = [w for cell in self._cells for w in getattr(cell, "trainable_weights", ())] + found
         return found
 
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:  # type: ignore[override]
+    def call(self, inputs: Nested, state: Any) -> tuple[Any, Any]:  # type: ignore[override]
         """One step of each cell."""
         start = 0
         current, new_states = inputs, []
@@ -163,18 +163,18 @@ class Wrapper(RNNCell):
             return self.cell.zero_state(batch_size, dtype)
 
     def __call__(
-        self, inputs: Any, state: Any = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+        self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
     ) -> Any:
         return self.call(inputs, state=state, scope=scope, **kwargs)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Nested, **kwargs: Any) -> Any:
         """One step of the cell inside, and what this one adds to it."""
         return self._step(
             inputs, kwargs.pop("state"), self.cell, **{k: v for k, v in kwargs.items() if v is not None}
         )
 
     def _step(
-        self, inputs: Any, state: Any, cell: Callable[..., tuple[Any, Any]], **kwargs: Any
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
     ) -> tuple[Any, Any]:
         return cell(inputs, state, **kwargs)
 
@@ -210,7 +210,7 @@ class DropoutWrapper(Wrapper):
         output_keep_prob: TensorLike = 1.0,
         state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
-        input_size: Any = None,
+        input_size: Nested = None,
         dtype: DTypeLike | None = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
@@ -233,7 +233,7 @@ class DropoutWrapper(Wrapper):
                 raise ValueError("When variational_recurrent=True, dtype must be provided")
             self._make_noise(input_size, dtype)
 
-    def _make_noise(self, input_size: Any, dtype: DTypeLike | None) -> None:
+    def _make_noise(self, input_size: Nested, dtype: DTypeLike | None) -> None:
         """One mask per place, for all steps."""
         kind = dtypes.as_dtype(dtype)
 
@@ -258,7 +258,7 @@ class DropoutWrapper(Wrapper):
         return [make(s, seed_of(self._seed, f"{salt}_{i}")) for i, s in enumerate(flat)]
 
     def _drop(
-        self, values: Any, salt: str, keep: Tensor | float, chosen: Callable[[Any], Any] | None = None
+        self, values: Nested, salt: str, keep: Tensor | float, chosen: Callable[[Any], Any] | None = None
     ) -> Any:
         """Drops units of every tensor of a structure that is chosen."""
         flat = nest.flatten(values)
@@ -275,7 +275,7 @@ class DropoutWrapper(Wrapper):
         return nest.pack_sequence_as(values, found)
 
     def _step(
-        self, inputs: Any, state: Any, cell: Callable[..., tuple[Any, Any]], **kwargs: Any
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
     ) -> tuple[Any, Any]:
         drops = {k: not isinstance(p, float) or p < 1.0 for k, p in self._keep.items()}
         if drops["input"]:
@@ -297,7 +297,7 @@ class DropoutWrapper(Wrapper):
         }
 
 
-def _drop_unless_cells(state: Any) -> Any:
+def _drop_unless_cells(state: Nested) -> Any:
     """By default the memory of an LSTM is spared."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
@@ -334,7 +334,8 @@ def _masked(value: Tensor, noise: Tensor, keep: Tensor | float) -> Tensor:
     kept = floor(keep + noise)
     made = div(value, keep) * kept
     made.set_shape(value.shape)
-    return made
+    result: Tensor = made
+    return result
 
 
 @export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")
@@ -351,7 +352,7 @@ class ResidualWrapper(Wrapper):
         self._residual_fn = residual_fn
 
     def _step(
-        self, inputs: Any, state: Any, cell: Callable[..., tuple[Any, Any]], **kwargs: Any
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
     ) -> tuple[Any, Any]:
         outputs, new_state = cell(inputs, state, **kwargs)
         if self._residual_fn is not None:
@@ -382,7 +383,7 @@ class DeviceWrapper(Wrapper):
             return super().zero_state(batch_size, dtype)
 
     def _step(
-        self, inputs: Any, state: Any, cell: Callable[..., tuple[Any, Any]], **kwargs: Any
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
     ) -> tuple[Any, Any]:
         with device(self._device):
             return cell(inputs, state, **kwargs)

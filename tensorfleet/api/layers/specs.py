@@ -25,6 +25,8 @@ InitializerLike: TypeAlias = object
 Regularizer: TypeAlias = "Callable[[Any], Tensor | None]"
 #: What a variable becomes after each of its updates.
 Constraint: TypeAlias = "Callable[[Any], Tensor]"
+#: Tensors, sizes or specs nested in lists, tuples and dictionaries: see `tf.nest`.
+Nested: TypeAlias = object
 #: A variable scope, or its name.
 ScopeLike: TypeAlias = "VariableScope | str | None"
 
@@ -170,7 +172,8 @@ def activation_of(value: Activation) -> Callable[[Tensor], Tensor] | None:
     if callable(value):
         return value
     if value in _ACTIVATIONS:
-        return find(f"nn.{value}")
+        result: Callable[[Tensor], Tensor] | None = find(f"nn.{value}")
+        return result
     raise ValueError(
         f"Unknown activation function: {value}. Pass a function, or one of {', '.join(_ACTIVATIONS)}."
     )

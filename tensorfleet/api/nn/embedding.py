@@ -53,10 +53,11 @@ def embedding_lookup(
     rows are scaled down to that length. Ragged ids give ragged rows.
     """
     if hasattr(ids, "flat_values"):
-        return map_flat_values(
+        result: Tensor = map_flat_values(
             lambda flat: embedding_lookup(params, flat, partition_strategy, name, validate_indices, max_norm),
             ids,
         )
+        return result
     return lookup_and_transform(params, ids, partition_strategy, name, max_norm)
 
 
@@ -103,7 +104,8 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: TensorLike) -> Tensor:
         return rows
     if ids.shape.rank is None or rows.shape.rank is None:
         raise ValueError("max_norm needs ids and params of known rank.")
-    return clip_by_norm(rows, max_norm, axes=list(range(ids.shape.rank, rows.shape.rank)))
+    result: Tensor = clip_by_norm(rows, max_norm, axes=list(range(ids.shape.rank, rows.shape.rank)))
+    return result
 
 
 def _from_parts(

@@ -62,7 +62,8 @@ def embedding_lookup_sparse(
         if rows.dtype in (dtypes.float16, dtypes.bfloat16):
             rows = cast(rows, dtypes.float32)  # sums of many rows need the digits
         if weights is None:
-            return apply_any(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
+            result: Tensor = apply_any(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
+            return result
         return _weighted(rows, where, segments, weights.values, combiner, scope)
 
 

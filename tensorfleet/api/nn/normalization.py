@@ -168,7 +168,8 @@ def batch_normalization(
         kind = value.dtype.base_dtype
         scaled = value * cast(factor, kind)
         moved = offset - mean * factor if offset is not None else -to_tensor(mean) * factor
-        return scaled + cast(moved, kind)
+        result: Tensor = scaled + cast(moved, kind)
+        return result
 
 
 @export("nn.batch_norm_with_global_normalization")
@@ -261,7 +262,8 @@ def dropout(
         kept = drawn >= drop
         result = value * scale * cast(kept, kind)
         result.set_shape(value.shape)
-        return result
+        outcome: Tensor = result
+        return outcome
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> TensorLike:

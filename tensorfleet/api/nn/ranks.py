@@ -9,7 +9,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import expand_dims, rank, squeeze
-from tensorfleet.ops.control.branches import cond
+from tensorfleet.ops.control.cond import cond
 
 
 def _may_go(tensor: Tensor) -> bool:
@@ -18,7 +18,8 @@ def _may_go(tensor: Tensor) -> bool:
 
 
 def _shorter_if(test: Tensor, tensor: Tensor) -> Tensor:
-    return cond(test, lambda: squeeze(tensor, [-1]), lambda: tensor)
+    result: Tensor = cond(test, lambda: squeeze(tensor, [-1]), lambda: tensor)
+    return result
 
 
 @export("python.ops.confusion_matrix.remove_squeezable_dimensions")
@@ -71,13 +72,18 @@ def fitted_weights(weights: TensorLike, values: Tensor) -> Tensor:
     difference = rank(weights) - rank(values)
 
     def longer() -> Tensor:
-        return cond(apply("Equal", difference, -1), lambda: expand_dims(weights, [-1]), lambda: weights)
+        result: Tensor = cond(
+            apply("Equal", difference, -1), lambda: expand_dims(weights, [-1]), lambda: weights
+        )
+        return result
 
     def fitted() -> Tensor:
         if not _may_go(weights):
             return longer()
-        return cond(apply("Equal", difference, 1), lambda: squeeze(weights, [-1]), longer)
+        result: Tensor = cond(apply("Equal", difference, 1), lambda: squeeze(weights, [-1]), longer)
+        return result
 
     if ours is not None:
         return fitted()
-    return cond(apply("Equal", rank(weights), 0), lambda: weights, fitted)
+    result: Tensor = cond(apply("Equal", rank(weights), 0), lambda: weights, fitted)
+    return result

@@ -125,7 +125,8 @@ def _accidental(classes: Tensor, sampled: Tensor, num_true: int, num_sampled: in
     down = apply("Reshape", cast(places, dtypes.int32), [-1, 1])
     where = apply("ConcatV2", [across, down], 1, name="sparse_indices")
     dims = _concat([shape(classes)[:1], apply("ExpandDims", num_sampled, 0)], 0)
-    return sparse_to_dense(where, dims, cast(weights, kind), 0.0, validate_indices=False)
+    result: Tensor = sparse_to_dense(where, dims, cast(weights, kind), 0.0, validate_indices=False)
+    return result
 
 
 @export("nn.nce_loss")

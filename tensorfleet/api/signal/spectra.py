@@ -43,7 +43,8 @@ def _enclosing_power_of_two(value: Size) -> Size:
     if isinstance(value, int):
         return 1 << max(value - 1, 0).bit_length()
     bits = apply("Ceil", apply("Log", cast(value, dtypes.float32)) / math.log(2.0))
-    return cast(apply("Pow", 2.0, bits), value.dtype.base_dtype)
+    result: Size = cast(apply("Pow", 2.0, bits), value.dtype.base_dtype)
+    return result
 
 
 @export("signal.stft")
