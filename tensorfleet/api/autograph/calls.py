@@ -32,19 +32,8 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 from tensorfleet.ops.string.elements import string_to_number
 
 # Modules whose functions know tensors already, or never see one.
-_KNOWN = {
-    *packages.NAMES,
-    "tensorflow",
-    "numpy",
-    "scipy",
-    "pandas",
-    "jax",
-    "jaxlib",
-    "absl",
-    "six",
-    "pytest",
-    "_pytest",
-}
+_KNOWN = {*packages.NAMES, "tensorflow", "numpy", "scipy", "pandas", "jax", "jaxlib", "absl", "six"}
+_KNOWN |= {"pytest", "_pytest"}
 _local = threading.local()
 _made: weakref.WeakKeyDictionary[types.FunctionType, types.CodeType] = weakref.WeakKeyDictionary()
 _converted_code: set[types.CodeType] = set()

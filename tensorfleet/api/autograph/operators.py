@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tensorfleet.api.autograph.iterables import registered_for
 from tensorfleet.base import nest
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import constant
+from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph
@@ -22,7 +23,7 @@ from tensorfleet.ops.array.shape import shape
 from tensorfleet.ops.control.cond import cond as tf_cond
 from tensorfleet.ops.control.context import ControlFlowContext
 from tensorfleet.ops.control.while_loop import while_loop
-from tensorfleet.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
+from tensorfleet.ops.math.compare import equal, logical_not, not_equal
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 _PLAIN = (bool, int, float, str)
@@ -31,6 +32,7 @@ _PASSING = {"Enter", "RefEnter", "Switch", "RefSwitch", "NextIteration", "RefNex
 
 #: The values of the variables that a branch or a loop sets.
 State: TypeAlias = tuple[Any, ...]
+_Pair: TypeAlias = tuple[str, Tensor, Tensor]
 
 
 class Undefined:
@@ -199,21 +201,26 @@ def _need_values(values: State, branch: str) -> None:
         )
 
 
-def _need_same_branches(yes: State, no: State, names: tuple[str, ...]) -> None:
-    for a, b, name in zip(yes, no, names, strict=False):
+def _tensor_pairs(first: State, second: State, names: tuple[str, ...], where: str) -> Iterator[_Pair]:
+    """The tensors of variables before and after, with the variables' names; TypeError if they are nested otherwise."""
+    for a, b, name in zip(first, second, names, strict=False):
         try:
             nest.assert_same_structure(a, b)
         except (ValueError, TypeError) as e:
-            raise TypeError(
-                f'"{name}" does not have the same nested structure in the TRUE and FALSE branches.\n\n{e}'
-            ) from e
+            raise TypeError(f'"{name}" does not have the same nested structure {where}.\n\n{e}') from e
         for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True):
             x, y = _as_tensor(x), _as_tensor(y)
-            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
-                raise TypeError(
-                    f'"{name}" has dtype {x.dtype.name} in the TRUE branch, but dtype={y.dtype.name} in the FALSE branch. '
-                    "TensorFlow control flow requires that they are the same."
-                )
+            if isinstance(x, Tensor) and isinstance(y, Tensor):
+                yield name, x, y
+
+
+def _need_same_branches(yes: State, no: State, names: tuple[str, ...]) -> None:
+    for name, x, y in _tensor_pairs(yes, no, names, "in the TRUE and FALSE branches"):
+        if x.dtype != y.dtype:
+            raise TypeError(
+                f'"{name}" has dtype {x.dtype.name} in the TRUE branch, but dtype={y.dtype.name} in the FALSE branch. '
+                "TensorFlow control flow requires that they are the same."
+            )
 
 
 def _as_tensor(value: Any) -> Any:
@@ -221,6 +228,15 @@ def _as_tensor(value: Any) -> Any:
 
 
 # -- loops ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """The variables that a loop sets: how to read and to set them all, and their names."""
+
+    get: Callable[[], State]
+    set: Callable[[State], None]
+    names: tuple[str, ...]
 
 
 def while_stmt(
@@ -234,10 +250,11 @@ def while_stmt(
     with FunctionGraph("tmp", get_default_graph()).as_default():  # what is made there is not used
         first = test()
     if isinstance(first, Tensor):
-        _loop(test, body, get_state, set_state, names)
+        _loop(test, body, _Variables(get_state, set_state, names))
         return
     if not first:
         return
+    # The test has run: running it once more before the first turn would show if it has effects of its own.
     body()
     while test():
         body()
@@ -253,36 +270,28 @@ def _need_defined(values: State) -> None:
         raise ValueError("return statements are not supported within a TensorFlow loop.")
 
 
-def _loop(
-    test: Callable[[], Any],
-    body: Callable[[], None],
-    get_state: Callable[[], State],
-    set_state: Callable[[State], None],
-    names: tuple[str, ...],
-    **options: Any,
-) -> None:
-    """A loop of the graph over the state."""
-    before = get_state()
+def _loop(test: Callable[[], Any], body: Callable[[], None], variables: _Variables) -> None:
+    """A loop of the graph over variables."""
+    before = variables.get()
     _need_defined(before)
+    if not before:
+        # A loop of the graph carries at least one tensor.
+        while_loop(lambda _: test(), _doing(body), (constant(0),), return_same_structure=True)
+        variables.set(())
+        return
 
     def cond(*values: Any) -> Any:
-        set_state(tuple(values))
+        variables.set(values)
         return test()
 
     def step(*values: Any) -> State:
-        set_state(tuple(values))
+        variables.set(values)
         effects = _effects_of(body)
-        after = get_state()
-        _need_same_turns(values, after, names)
+        after = variables.get()
+        _need_same_turns(values, after, variables.names)
         return _behind(effects, after)
 
-    held = before or (constant(0),)
-    if not before:
-        found = while_loop(lambda _: test(), _doing(body), held, return_same_structure=True, **options)
-        set_state(())
-        return
-    found = while_loop(cond, step, held, return_same_structure=True, **options)
-    set_state(tuple(found))
+    variables.set(tuple(while_loop(cond, step, before, return_same_structure=True)))
 
 
 def _doing(body: Callable[[], None]) -> Callable[[Tensor], State]:
@@ -295,27 +304,17 @@ def _doing(body: Callable[[], None]) -> Callable[[Tensor], State]:
 
 
 def _need_same_turns(before: State, after: State, names: tuple[str, ...]) -> None:
-    for a, b, name in zip(before, after, names, strict=False):
-        try:
-            nest.assert_same_structure(a, b)
-        except (ValueError, TypeError) as e:
+    for name, x, y in _tensor_pairs(before, after, names, "after one iteration"):
+        if x.dtype.base_dtype != y.dtype.base_dtype:
             raise TypeError(
-                f'"{name}" does not have the same nested structure after one iteration.\n\n{e}'
-            ) from e
-        for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True):
-            x, y = _as_tensor(x), _as_tensor(y)
-            if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
-                continue
-            if x.dtype.base_dtype != y.dtype.base_dtype:
-                raise TypeError(
-                    f'"{name}" has dtype {x.dtype.name} before the loop, but dtype {y.dtype.name} after one iteration. '
-                    "TensorFlow control flow requires it stays the same."
-                )
-            if not _includes(x.shape, y.shape):
-                raise ValueError(
-                    f'"{name}" has shape {x.shape} before the loop, but shape {y.shape} after one iteration. TensorFlow '
-                    "control flow requires it stays the same or be more specific."
-                )
+                f'"{name}" has dtype {x.dtype.name} before the loop, but dtype {y.dtype.name} after one iteration. '
+                "TensorFlow control flow requires it stays the same."
+            )
+        if not _includes(x.shape, y.shape):
+            raise ValueError(
+                f'"{name}" has shape {x.shape} before the loop, but shape {y.shape} after one iteration. TensorFlow '
+                "control flow requires it stays the same or be more specific."
+            )
 
 
 def _includes(wide: TensorShape, narrow: TensorShape) -> bool:
@@ -336,14 +335,12 @@ def for_stmt(
     names: tuple[str, ...],
 ) -> None:
     """`for item in items: body(item)`, as long as `extra` holds."""
-    state = (get_state, set_state, names)
+    variables = _Variables(get_state, set_state, names)
     if isinstance(items, Tensor):
-        if items.op.type == "Range":
-            _for_range(items, extra, body, *state)
-        else:
-            _for_rows(items, extra, body, *state)
+        # The numbers of a range are counted, not stored: a range may be long.
+        (_for_range if items.op.type == "Range" else _for_rows)(items, extra, body, variables)
     elif registered_for(items) is not None:
-        _for_dataset(items, extra, body, *state)
+        _for_dataset(items, extra, body, variables)
     else:
         for item in items:
             if extra is not None and not extra():
@@ -352,14 +349,12 @@ def for_stmt(
 
 
 def _counted(
-    start: Any,
-    goes_on: Callable[[Any], Any],
-    next_one: Callable[[Any], Any],
+    start: Tensor,
+    goes_on: Callable[[Tensor], Tensor],
+    next_one: Callable[[Tensor], Tensor],
     extra: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], State],
-    set_state: Callable[[State], None],
-    names: tuple[str, ...],
+    variables: _Variables,
 ) -> None:
     """A loop with one variable more: the number of the turn."""
     current = [start]
@@ -373,18 +368,16 @@ def _counted(
         body(held)
         current[0] = next_one(held)
 
-    def get() -> State:
-        return (current[0], *get_state())
-
     def change(values: State) -> None:
         current[0] = values[0]
-        set_state(values[1:])
+        variables.set(values[1:])
 
-    _loop(test, turn, get, change, ("iterate", *names))
+    counted = _Variables(lambda: (current[0], *variables.get()), change, ("iterate", *variables.names))
+    _loop(test, turn, counted)
 
 
 def _for_range(
-    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], *state: Any
+    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
 ) -> None:
     start, limit, delta = items.op.inputs
     step = constant_value(delta)
@@ -392,47 +385,42 @@ def _for_range(
     def goes_on(i: Tensor) -> Tensor:
         if step is not None:
             return i < limit if step >= 0 else i > limit
-        up = logical_and(delta >= 0, i < limit)
-        result: Tensor = logical_or(up, logical_and(delta < 0, i > limit))
-        return result
+        up = apply("LogicalAnd", delta >= 0, i < limit)
+        return apply("LogicalOr", up, apply("LogicalAnd", delta < 0, i > limit))
 
-    _counted(start, goes_on, lambda i: i + delta, extra, body, *state)
+    _counted(start, goes_on, lambda i: i + delta, extra, body, variables)
 
 
 def _for_rows(
-    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], *state: Any
+    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
 ) -> None:
     known = items.shape.as_list()[0] if items.shape.ndims else None
     if items.shape.ndims == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {items.shape}")
     count = shape(items)[0] if known is None else np.int32(known)
     rows = TensorArray(items.dtype, size=count).unstack(items)
-    start = constant(0)
-    _counted(start, lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), *state)
+    _counted(
+        constant(0), lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), variables
+    )
 
 
 def _for_dataset(
-    items: Any,
-    extra: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: Callable[[], State],
-    set_state: Callable[[State], None],
-    names: tuple[str, ...],
+    items: Any, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
 ) -> None:
     """A reduction; where a loop may end before the data does, the rest leaves the state as it is."""
-    before = get_state()
+    before = variables.get()
     _need_defined(before)
-    held = before or (constant(0),)
 
     def turn(values: State, item: Any) -> State:
-        set_state(values if before else ())
+        variables.set(values if before else ())
         if extra is None:
             body(item)
         else:
-            if_stmt(extra(), lambda: body(item), lambda: None, get_state, set_state, names, len(before))
-        after = get_state() if before else values
-        _need_same_turns(values, after, names)
+            state = variables.get, variables.set, variables.names
+            if_stmt(extra(), lambda: body(item), lambda: None, *state, len(before))
+        after = variables.get() if before else values
+        _need_same_turns(values, after, variables.names)
         return after
 
-    found = items.reduce(held, turn)
-    set_state(tuple(found) if before else ())
+    found = items.reduce(before or (constant(0),), turn)
+    variables.set(tuple(found) if before else ())

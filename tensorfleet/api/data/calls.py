@@ -138,55 +138,21 @@ _Results: TypeAlias = "Sequence[Column] | None"
 _Rule: TypeAlias = Callable[[Operation, Values, Values, int], _Results]
 
 # One kernel call does the same to any number of elements.
-_ELEMENTWISE = set(
-    [
-        "Abs",
-        "Add",
-        "AddV2",
-        "Cast",
-        "Ceil",
-        "Div",
-        "Equal",
-        "Exp",
-        "Floor",
-        "FloorDiv",
-        "FloorMod",
-        "Greater",
-        "GreaterEqual",
-        "Identity",
-        "IsFinite",
-        "IsInf",
-        "IsNan",
-        "Less",
-        "LessEqual",
-        "Log",
-        "Log1p",
-        "LogicalAnd",
-        "LogicalNot",
-        "LogicalOr",
-        "Maximum",
-        "Minimum",
-        "Mod",
-        "Mul",
-        "Neg",
-        "NotEqual",
-        "Pow",
-        "RealDiv",
-        "Relu",
-        "Relu6",
-        "Round",
-        "Rsqrt",
-        "Sigmoid",
-        "Sign",
-        "Sqrt",
-        "Square",
-        "SquaredDifference",
-        "StopGradient",
-        "Sub",
-        "Tanh",
-        "TruncateDiv",
-    ]
-)
+_ELEMENTWISE = {"Abs", "Add", "AddV2", "Cast", "Ceil", "Div", "Equal", "Exp", "Floor", "FloorDiv", "FloorMod"}
+_ELEMENTWISE |= {
+    "Greater",
+    "GreaterEqual",
+    "Identity",
+    "IsFinite",
+    "IsInf",
+    "IsNan",
+    "Less",
+    "LessEqual",
+    "Log",
+}
+_ELEMENTWISE |= {"Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "Neg"}
+_ELEMENTWISE |= {"NotEqual", "Pow", "RealDiv", "Relu", "Relu6", "Round", "Rsqrt", "Sigmoid", "Sign", "Sqrt"}
+_ELEMENTWISE |= {"Square", "SquaredDifference", "StopGradient", "Sub", "Tanh", "TruncateDiv"}
 # These have to do with variants that are no datasets.
 _SPARSE = {"FleetSparseToVariant", "FleetVariantToSparse"}
 _CONTROL = {

@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.dataset import (
-    Dataset,
-    _batch_length,
-    _check_predicate,
-    _inner,
-    _int64,
-    _stateful,
-)
+from tensorfleet.api.data.dataset import Dataset, _batch_length, _check_predicate, _inner, _int64, _stateful
 from tensorfleet.api.data.functions import traced
 from tensorfleet.api.data.seeds import dataset_seeds
 from tensorfleet.api.data.structure import Leaf, Nested, map_leaves, pack_like

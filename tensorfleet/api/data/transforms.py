@@ -82,12 +82,24 @@ class ShardRun(DerivedRun):
                 return block.pick(mine) if len(mine) < block.size else block
 
 
-class RepeatRun(DatasetRun):
+class _InTurnRun(DatasetRun):
+    """A run that goes through several others, one after the other."""
+
+    _run: DatasetRun | None
+
+    def close(self) -> None:
+        """Ends the current one."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+
+class RepeatRun(_InTurnRun):
     """A dataset again and again; for ever when `count` is negative."""
 
     def __init__(self, start: Callable[[StepContext], DatasetRun], first: DatasetRun, count: int) -> None:
         self._start = start
-        self._run: DatasetRun | None = first
+        self._run = first
         self._left = count if count >= 0 else 1 << 62
         self._some = False
 
@@ -109,12 +121,6 @@ class RepeatRun(DatasetRun):
     def silent(self) -> bool:
         """As the current round is."""
         return self._run is None or self._run.silent()
-
-    def close(self) -> None:
-        """Ends the current round."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
 
     def save(self) -> dict[str, Any]:
         """The rounds that are left and the place in this one."""
@@ -209,13 +215,13 @@ class ZipRun(DatasetRun):
             source.restore(inside, step)
 
 
-class ChainRun(DatasetRun):
+class ChainRun(_InTurnRun):
     """One dataset after the other."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
         self._begun = 0
-        self._run: DatasetRun | None = None
+        self._run = None
 
     def next(self, n: int, step: StepContext) -> Block | None:
         """The next elements."""
@@ -228,12 +234,6 @@ class ChainRun(DatasetRun):
                 return block
             self.close()
         return None
-
-    def close(self) -> None:
-        """Ends the current one."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
 
     def save(self) -> dict[str, Any]:
         """Which one it is at, and the place in it."""

@@ -20,12 +20,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.common import UNKNOWN
-from tensorfleet.ops.control.function_calls import (
-    _inlined,
-    flat_results,
-    own_ops,
-    runs_alone,
-)
+from tensorfleet.ops.control.function_calls import _inlined, flat_results, own_ops, runs_alone
 
 if TYPE_CHECKING:
     from tensorfleet.base.protos import FunctionDef, OpDef

@@ -11,14 +11,8 @@ from tensorfleet.ops.control.context import ControlFlowContext
 from tensorfleet.ops.control.gradients import inside_of
 
 # Operations with a state whose order nobody sees; the shape of a variable is one of them.
-_UNORDERED = {
-    "RandomUniform",
-    "RandomStandardNormal",
-    "TruncatedNormal",
-    "RandomUniformInt",
-    "Multinomial",
-    "VariableShape",
-}
+_UNORDERED = {"RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "Multinomial"}
+_UNORDERED |= {"VariableShape"}
 # What only hands values on, into branches and loops and from turn to turn.
 _PASSING = {
     "Enter",

@@ -44,8 +44,8 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
         return result
 
 
-def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list[Operation]]:
-    """Both images, and assertions that they have the same shape where that is not known."""
+def _shape_checks(a: Tensor, b: Tensor) -> list[Operation]:
+    """Assertions that two images have the same shape, where that is not known."""
     for one in (a, b):
         if one.shape.rank is not None and one.shape.rank < 3:
             raise ValueError(f"Shape {one.shape} must have rank at least 3")
@@ -57,14 +57,7 @@ def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list[Operation]]
         if a.shape.as_list()[-3:] != b.shape.as_list()[-3:] and a.shape.is_fully_defined():
             raise ValueError(f"Two images are not compatible: shapes {a.shape} and {b.shape}.")
     first, second = shape_of(a), shape_of(b)
-    checks = [
-        Assert(
-            reduce_all(apply("GreaterEqual", first[-3:], second[-3:])),
-            [first, second],
-            summarize=10,
-        )
-    ]
-    return a, b, checks
+    return [Assert(reduce_all(apply("GreaterEqual", first[-3:], second[-3:])), [first, second], summarize=10)]
 
 
 @export("image.psnr")
@@ -81,8 +74,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
             np.float32(10 / math.log(10.0)) * apply("Log", error),
             name="psnr",
         )
-        _, _, checks = _same_shapes(a, b)
-        with control_dependencies(checks):
+        with control_dependencies(_shape_checks(a, b)):
             return apply("Identity", value)
 
 
@@ -129,6 +121,15 @@ def _check_size(image: Tensor, size: int) -> None:
         raise ValueError(f"Images of shape {image.shape} are smaller than the filter of size {size}.")
 
 
+def _as_floats(img1: TensorLike, img2: TensorLike, max_val: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """Two images of the same shape and their highest value, in [0, 1]."""
+    a, b = to_tensor(img1, name="img1"), to_tensor(img2, name="img2")
+    with control_dependencies(_shape_checks(a, b)):
+        a = identity(a)
+    highest = convert_image_dtype(cast(max_val, a.dtype.base_dtype), dtypes.float32)
+    return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), highest
+
+
 @export("image.ssim")
 def ssim(
     img1: TensorLike,
@@ -141,12 +142,7 @@ def ssim(
 ) -> Tensor:
     """The structural similarity of two images, at most 1; one number per pair of a batch."""
     with name_scope(None, "SSIM", [img1, img2]):
-        a, b = to_tensor(img1, name="img1"), to_tensor(img2, name="img2")
-        a, b, checks = _same_shapes(a, b)
-        with control_dependencies(checks):
-            a = identity(a)
-        highest = convert_image_dtype(cast(max_val, a.dtype.base_dtype), dtypes.float32)
-        a, b = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
+        a, b, highest = _as_floats(img1, img2, max_val)
         _check_size(a, filter_size)
         per_channel, _ = _similarity(a, b, highest, filter_size, filter_sigma, k1, k2)
         result: Tensor = reduce_mean(per_channel, [-1])
@@ -181,12 +177,7 @@ def ssim_multiscale(
 ) -> Tensor:
     """The structural similarity of two images over several sizes of them, each half as large as the last."""
     with name_scope(None, "MS-SSIM", [img1, img2]):
-        a, b = to_tensor(img1, name="img1"), to_tensor(img2, name="img2")
-        a, b, checks = _same_shapes(a, b)
-        with control_dependencies(checks):
-            a = identity(a)
-        highest = convert_image_dtype(cast(max_val, a.dtype.base_dtype), dtypes.float32)
-        a, b = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
+        a, b, highest = _as_floats(img1, img2, max_val)
         parts = []
         whole: Any = None
         for k in range(len(power_factors)):

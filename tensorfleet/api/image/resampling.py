@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api.image.resizing import _new_size
+from tensorfleet.api.image.resizing import as_batch, new_size
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import publish
 from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array.shape import expand_dims, squeeze
+from tensorfleet.ops.array.shape import squeeze
 from tensorfleet.ops.math.cast import cast
 
 
-class ResizeMethod:
+class ResizeMethodV2:
     """How `resize_images_v2` finds the pixels of the new image."""
 
     BILINEAR = "bilinear"
@@ -62,7 +61,7 @@ def _smoothed(images: Tensor, size: Tensor, kernel: str, antialias: bool) -> Ten
 def resize_images_v2(
     images: TensorLike,
     size: TensorLike,
-    method: str = ResizeMethod.BILINEAR,
+    method: str = ResizeMethodV2.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
     name: str | None = None,
@@ -70,15 +69,8 @@ def resize_images_v2(
     """One image or a batch resized to `size` (height, width), pixels taken by their centers."""
     resize = _resizer(method, antialias)
     with name_scope(name, "resize", [images, size]):
-        images = to_tensor(images, name="images")
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        single = images.shape.rank == 3
-        if single:
-            images = expand_dims(images, 0)
-        elif images.shape.rank != 4:
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        wanted = _new_size(images, size, preserve_aspect_ratio)
+        images, single = as_batch(images)
+        wanted = new_size(images, size, preserve_aspect_ratio)
         resized = resize(images, wanted)
         known = constant_value(wanted)
         resized.set_shape([None, *([None, None] if known is None else [int(v) for v in known]), None])
@@ -86,5 +78,5 @@ def resize_images_v2(
 
 
 for _module in ("image_ops", "image_ops_impl"):
-    publish(ResizeMethod, f"python.ops.{_module}.ResizeMethod")
+    publish(ResizeMethodV2, f"python.ops.{_module}.ResizeMethod")
     publish(resize_images_v2, f"python.ops.{_module}.resize_images_v2")

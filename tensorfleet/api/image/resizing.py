@@ -46,6 +46,18 @@ def _height_and_width(*args: object) -> bool:
     return len(args) > 2 and isinstance(args[1], int)
 
 
+def as_batch(images: TensorLike) -> tuple[Tensor, bool]:
+    """A batch of images, and whether it was one image before."""
+    tensor = to_tensor(images, name="images")
+    if tensor.shape.rank is None:
+        raise ValueError("'images' contains no shape.")
+    if tensor.shape.rank == 3:
+        return expand_dims(tensor, 0), True
+    if tensor.shape.rank != 4:
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
+    return tensor, False
+
+
 @export("image.resize_images", "image.resize")
 @takes_old_order("image.resize_images", "images size size method align_corners", _height_and_width)
 def resize_images(
@@ -61,19 +73,13 @@ def resize_images(
     The result is float32, except by nearest neighbour, or when the size does not change: then as it came.
     """
     with name_scope(name, "resize", [images, size]):
-        images = to_tensor(images, name="images")
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        single = images.shape.rank == 3
-        if single:
-            images = expand_dims(images, 0)
-        elif images.shape.rank != 4:
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        resized = _resized(images, _new_size(images, size, preserve_aspect_ratio), method, align_corners)
+        images, single = as_batch(images)
+        resized = _resized(images, new_size(images, size, preserve_aspect_ratio), method, align_corners)
         return squeeze(resized, axis=[0]) if single else resized
 
 
-def _new_size(images: Tensor, size: TensorLike, preserve_aspect_ratio: bool) -> Tensor:
+def new_size(images: Tensor, size: TensorLike, preserve_aspect_ratio: bool) -> Tensor:
+    """The height and width to resize to: `size`, or the largest inside it with the proportions of the images."""
     try:
         wanted = to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError) as e:

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api.autograph.calls import converted_call
-from tensorfleet.api.layers.helpers import collect_new, depending, in_keras_style, unique_name
+from tensorfleet.api.layers.helpers import (
+    as_tensor,
+    collect_new,
+    depending,
+    in_keras_style,
+    initializer_of,
+    of_graph,
+    refuse_in_keras_style,
+    unique_name,
+)
 from tensorfleet.api.layers.nodes import Unconnected
 from tensorfleet.api.layers.specs import (
     Constraint,
@@ -30,21 +39,20 @@ from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.scope import VariableScope, get_variable, variable_scope
 from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes, nest
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
 from tensorfleet.ops.array.basic import placeholder as tf_placeholder
 from tensorfleet.ops.array.shape import shape as tf_shape
 from tensorfleet.ops.math.cast import cast
 
-_OPTIONS = (
+_OPTIONS = {
     "_scope",
     "_reuse",
     "activity_regularizer",
@@ -52,22 +60,7 @@ _OPTIONS = (
     "dynamic",
     "input_shape",
     "batch_input_shape",
-)
-
-
-def _of_graph(value: object) -> bool:
-    """Whether something is part of a graph, which copies of a layer share."""
-    return isinstance(value, (Tensor, Operation, IndexedSlices, PartitionedVariable)) or hasattr(
-        value, "_as_graph_element"
-    )
-
-
-def _refuse(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} argument not allowed when keras style layers are enabled, but saw: {value}"
-            )
+}
 
 
 @export("layers.Layer")
@@ -111,7 +104,7 @@ class Layer(Unconnected):
         scope = kwargs.get("_scope")
         self._keras_style = in_keras_style()
         if self._keras_style:
-            _refuse(scope=scope, reuse=self._reuse)
+            refuse_in_keras_style(scope=scope, reuse=self._reuse)
         if scope:
             with variable_scope(scope) as self._scope:
                 pass
@@ -119,10 +112,10 @@ class Layer(Unconnected):
     def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
         made = memo[id(self)] = type(self).__new__(type(self))
         for key, value in self.__dict__.items():
-            if key == "_graph" or _of_graph(value):
+            if key == "_graph" or of_graph(value):
                 made.__dict__[key] = value
             elif key in ("_scope", "_named_weights") or (
-                isinstance(value, list) and all(_of_graph(v) for v in value)
+                isinstance(value, list) and all(of_graph(v) for v in value)
             ):
                 made.__dict__[key] = copy.copy(value)
             else:
@@ -238,7 +231,7 @@ class Layer(Unconnected):
         before = {id(v) for v in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)}
         kind = dtypes.as_dtype(dtype or self.dtype or dtypes.float32)
         with self._inside(self.built or self._reuse) as scope:
-            first = scope.initializer if initializer is None else _initializer(initializer)
+            first = scope.initializer if initializer is None else initializer_of(initializer)
             made = get_variable(
                 name,
                 shape=shape,
@@ -374,7 +367,7 @@ class Layer(Unconnected):
     def __call__(self, inputs: Nested, *args: Any, **kwargs: Any) -> Any:
         """Builds the layer if this is the first call, and applies it."""
         self._set_scope(kwargs.pop("scope", None))
-        inputs = nest.map_structure(_as_tensor, inputs)
+        inputs = nest.map_structure(as_tensor, inputs)
         flat = nest.flatten(inputs)
         self._check_graph(flat)
         with self._inside(True if self.built else self._reuse):
@@ -421,7 +414,7 @@ class Layer(Unconnected):
 
     def _set_scope(self, scope: ScopeLike = None) -> None:
         if self._keras_style:
-            _refuse(scope=scope)
+            refuse_in_keras_style(scope=scope)
         if self._scope is not None:
             return
         if self._keras_style:
@@ -497,20 +490,3 @@ class Layer(Unconnected):
                 return method(self, *args, **kwargs)
 
         return wrapped
-
-
-def _as_tensor(value: object) -> Any:
-    if isinstance(value, (Tensor, IndexedSlices)) or value is None:
-        return value
-    plain = isinstance(value, (int, float, np.ndarray, np.generic)) or hasattr(value, "_as_graph_element")
-    return to_tensor(value) if plain else value
-
-
-def _initializer(value: InitializerLike) -> InitializerLike:
-    """An initializer, or one of those in `tf.initializers` by its name."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return find(f"initializers.{value}")
-    except KeyError:
-        raise ValueError(f"Unknown initializer: {value}. Pass one of tf.initializers.") from None

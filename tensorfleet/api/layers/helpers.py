@@ -1,4 +1,4 @@
-"""Bookkeeping of layers: their names, their collections, and what depends on what."""
+"""What layers do with arguments, names and collections, and what depends on what."""
 
 from __future__ import annotations
 
@@ -6,11 +6,51 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from tensorfleet.api.layers.specs import InitializerLike
+from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.base import nest
-from tensorfleet.base.naming import export
+from tensorfleet.base.naming import export, find
+from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
+
+
+def of_graph(value: object) -> bool:
+    """Whether something is part of a graph, which copies of a layer share."""
+    return isinstance(value, (Tensor, Operation, IndexedSlices, PartitionedVariable)) or hasattr(
+        value, "_as_graph_element"
+    )
+
+
+def refuse_in_keras_style(**given: object) -> None:
+    """ValueError when an option is given that layers with variables of their own do not take."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} argument not allowed when keras style layers are enabled, but saw: {value}"
+            )
+
+
+def as_tensor(value: object) -> Any:
+    """Numbers, arrays and variables as tensors; other inputs of a layer as they are."""
+    if isinstance(value, (Tensor, IndexedSlices)) or value is None:
+        return value
+    plain = isinstance(value, (int, float, np.ndarray, np.generic)) or hasattr(value, "_as_graph_element")
+    return to_tensor(value) if plain else value
+
+
+def initializer_of(value: InitializerLike) -> InitializerLike:
+    """An initializer, or one of those in `tf.initializers` by its name."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return find(f"initializers.{value}")
+    except KeyError:
+        raise ValueError(f"Unknown initializer: {value}. Pass one of tf.initializers.") from None
 
 
 def collect_new(items: Sequence[Any], key: str) -> None:

@@ -169,10 +169,7 @@ class LSTMCell(LayerCell):
         if self._num_proj is not None:
             pieces = shards(self._num_proj_shards) if self._num_proj_shards is not None else None
             self._proj_kernel = self.add_weight(
-                "projection/" + KERNEL,
-                shape=[units, self._num_proj],
-                initializer=first,
-                partitioner=pieces,
+                "projection/" + KERNEL, shape=[units, self._num_proj], initializer=first, partitioner=pieces
             )
         self.built = True
 

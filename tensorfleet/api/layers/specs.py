@@ -151,18 +151,7 @@ def layout_of(data_format: str, rank: int) -> str:
     return f"NC{space}" if data_format == "channels_first" else f"N{space}C"
 
 
-_ACTIVATIONS = (
-    "relu",
-    "relu6",
-    "elu",
-    "selu",
-    "sigmoid",
-    "tanh",
-    "softmax",
-    "softplus",
-    "softsign",
-    "leaky_relu",
-)
+_ACTIVATIONS = "relu, relu6, elu, selu, sigmoid, tanh, softmax, softplus, softsign, leaky_relu"
 
 
 def activation_of(value: Activation) -> Callable[[Tensor], Tensor] | None:
@@ -171,12 +160,10 @@ def activation_of(value: Activation) -> Callable[[Tensor], Tensor] | None:
         return None
     if callable(value):
         return value
-    if value in _ACTIVATIONS:
+    if value in _ACTIVATIONS.split(", "):
         result: Callable[[Tensor], Tensor] | None = find(f"nn.{value}")
         return result
-    raise ValueError(
-        f"Unknown activation function: {value}. Pass a function, or one of {', '.join(_ACTIVATIONS)}."
-    )
+    raise ValueError(f"Unknown activation function: {value}. Pass a function, or one of {_ACTIVATIONS}.")
 
 
 def known_bool(value: TensorLike) -> bool | None:
