@@ -35,6 +35,7 @@ from tensorfleet.ops.string.elements import string_to_number
 _KNOWN = {*packages.NAMES, "tensorflow", "numpy", "scipy", "pandas", "jax", "jaxlib", "absl", "six"}
 _KNOWN |= {"pytest", "_pytest"}
 _local = threading.local()
+# Weak, so that a function that is made anew in each step, such as a lambda, does not stay for ever.
 _made: weakref.WeakKeyDictionary[types.FunctionType, types.CodeType] = weakref.WeakKeyDictionary()
 _converted_code: set[types.CodeType] = set()
 
@@ -53,8 +54,8 @@ def conversion(on: bool) -> Iterator[None]:
     """A block in which functions are, or are not, converted."""
     if not hasattr(_local, "enabled"):
         _local.enabled = True
-    told = ": AutoGraph did not convert this function" if on else ": AutoGraph is disabled in this function"
-    with replaced(_local, "enabled", on), replaced(Tensor, "_why_symbolic", told):
+    reason = ": AutoGraph did not convert this function" if on else ": AutoGraph is disabled in this function"
+    with replaced(_local, "enabled", on), replaced(Tensor, "_why_symbolic", reason):
         yield
 
 
@@ -62,6 +63,7 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reques
     """`f(*args, **kwargs)`, of a function that is converted if that makes sense; if not, says so when it was asked for."""
     if not enabled():
         return f(*args, **kwargs)
+    # Only built-in functions and classes are looked up: hashing a user's object may call the user's code.
     if (overload := _OVERLOADS.get(f) if _hashable(f) else None) is not None:
         return overload(*args, **kwargs)
     while isinstance(f, functools.partial):
@@ -100,6 +102,7 @@ def wants(function: types.FunctionType) -> bool:
     if function.__code__ in _converted_code or getattr(function, "__ag_compiled", False):
         return False
     module = (function.__module__ or "").partition(".")[0]
+    # Converting a library that never sees a tensor costs time and may break it.
     if module in _KNOWN or (module in sys.stdlib_module_names and module != "__main__"):
         return False
     return not inspect.isgeneratorfunction(function) and not inspect.iscoroutinefunction(function)
@@ -110,6 +113,7 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
     code = _made.get(function)
     if code is None:
         code = _made[function] = _code_of(function)
+    # The code is compiled once; each function made from it keeps the cells of its own closure.
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells["ag__"] = types.CellType(sys.modules[__name__])
     closure = tuple(cells[name] for name in code.co_freevars)
@@ -121,6 +125,7 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
 def _code_of(function: types.FunctionType) -> types.CodeType:
     tree = tree_of(function)
     names = ["ag__", *(n for n in function.__code__.co_freevars if n != "ag__")]
+    # A free variable is one only inside a function that has it: the factory stands for the scopes around.
     outer = ast.parse(f"def factory__({', '.join(names)}):\n pass")
     factory = outer.body[0]
     assert isinstance(factory, ast.FunctionDef)
@@ -175,6 +180,7 @@ def _lambda_tree(function: types.FunctionType, error: Exception) -> tuple[ast.Mo
     lines, start = inspect.getsourcelines(function)
     text = "".join(lines).strip()
     at = text.find("lambda")
+    # The source of a lambda ends somewhere in its line: the longest text that can be read is it.
     for end in range(len(text), at, -1):
         try:
             return _read(text[at:end].strip()), start
@@ -191,6 +197,7 @@ def _defined(tree: ast.Module, function: types.FunctionType) -> ast.FunctionDef:
                 return node
         raise ConversionError("its definition is not in its source")
     code = function.__code__
+    # Lambdas have no names: those of their arguments tell most of them apart.
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
     found = [
@@ -274,6 +281,7 @@ def _range(*limits: Any) -> Tensor | range:
     if not any(isinstance(n, Tensor) for n in limits):
         return range(*limits)
     if len(limits) == 1:
+        # Python's range of a negative number is empty; TensorFlow's is an error.
         return range_(maximum(limits[0], 0))
     if len(limits) == 2:
         return range_(limits[0], maximum(*limits))

@@ -68,6 +68,7 @@ def writes(node: ast.AST) -> set[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         found |= {(a.asname or a.name).partition(".")[0] for a in node.names}
     if isinstance(node, ast.ExceptHandler) and node.name:
+        # Python deletes the name of an exception at the end of its handler.
         return {n for child in node.body for n in writes(child)} - {node.name}
     for child in ast.iter_child_nodes(node):
         found |= writes(child)
@@ -102,6 +103,7 @@ def _before(node: ast.stmt, after: set[str]) -> set[str]:
         return {n for item in node.items for n in reads(item.context_expr)} | (inner - names)
     if isinstance(node, ast.Try):
         found = set(after)
+        # An exception may leave the body anywhere, so that all that any part reads counts as read.
         for block in (node.finalbody, node.orelse, *(h.body for h in node.handlers), node.body):
             found |= live_into(block, found)
         return found | {n for h in node.handlers if h.type is not None for n in reads(h.type)}
@@ -114,6 +116,7 @@ def _before_loop(node: ast.While | ast.For, after: set[str]) -> set[str]:
     tested = flags | (reads(node.test) if isinstance(node, ast.While) else set())
     targets = writes(node.target) if isinstance(node, ast.For) else set()
     live = after | tested
+    # Until nothing is added: what the end of a turn sets, the beginning of the next may read.
     while True:
         found = live | (live_into(node.body, live) - targets)
         if found == live:

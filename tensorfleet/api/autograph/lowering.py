@@ -14,6 +14,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 def lowered(function: ast.FunctionDef, unique: Callable[[str], str]) -> None:
     """Rewrites the body of a function."""
+    # Breaks first: a return inside a loop becomes a flag that ends the loop, too.
     body = _without_breaks(function.body, unique)
     if any(_has(s, ast.Return, into_loops=True) for s in body if not isinstance(s, ast.Return)):
         body = _without_returns(body, unique)
@@ -89,6 +90,7 @@ def _loop(loop: ast.For | ast.While, unique: Callable[[str], str]) -> list[ast.s
     before: list[ast.stmt] = []
     after: list[ast.stmt] = loop.orelse
     loop.orelse = []
+    # A continue before a break: its flag is reset in each turn, that of a break once.
     if any(_has(s, ast.Continue, False) for s in loop.body):
         flag = unique("continue_")
         loop.body = [*parsed(f"{flag} = False", loop), *_flagged(loop.body, ast.Continue, flag)]
@@ -120,6 +122,7 @@ def _flagged(body: list[ast.stmt], kind: type[ast.stmt], flag: str) -> list[ast.
             setattr(statement, name, _flagged(getattr(statement, name), kind, flag))
         for handler in getattr(statement, "handlers", ()):
             handler.body = _flagged(handler.body, kind, flag)
+        # All statements behind it run only if the flag was not set.
         return [*made, statement, *_guarded(flag, _flagged(body[i + 1 :], kind, flag))]
     return made
 

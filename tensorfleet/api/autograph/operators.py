@@ -45,6 +45,7 @@ class Undefined:
         return f"<undefined variable {self.symbol_name!r}>"
 
     def __getattr__(self, name: str) -> NoReturn:
+        # Python itself looks for these, as in copying: they must seem to be missing.
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnboundLocalError(f"local variable {self.symbol_name!r} referenced before assignment")

@@ -54,12 +54,14 @@ class _FunctionRewriter(ast.NodeTransformer):
             if isinstance(node, _NESTED)
             for name in reads(node)
         }
+        # A function inside may run at any time: what it reads is read behind every statement.
         live_into(function.body, inside)
         body = [self.visit(statement) for statement in function.body]
         flat = [s for made in body for s in (made if isinstance(made, list) else [made])]
         given = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         missing = sorted(self._undefined - given)
         start = parsed("\n".join(f"{n} = ag__.Undefined({n!r})" for n in missing), function)
+        # Python wants these before any use of the names.
         declared = [s for s in flat if isinstance(s, (ast.Global, ast.Nonlocal))]
         function.body = [*declared, *start, *(s for s in flat if s not in declared)]
         return function
@@ -80,6 +82,7 @@ class _FunctionRewriter(ast.NodeTransformer):
         """The variables that a statement sets, and those of them that matter outside: first those read behind it."""
         changed = writes_of(body) | also
         simple = {name for name in changed if owner(name) == name}
+        # A part such as `self.x` counts only while its owner stays: `self = other` sets all of it.
         whole = {name for name in changed - simple if owner(name) not in changed}
         results = (simple & node.live_out) | whole
         carried = (simple & node.live_in) - results
@@ -104,32 +107,34 @@ class _FunctionRewriter(ast.NodeTransformer):
         """Functions that read and that set the state."""
         get, change = self._unique("get_state"), self._unique("set_state")
         values = "".join(f"ag__.ldu(lambda: {n}, {n!r}), " for n in state)
-        told = self._declarations(names, state)
+        declarations = self._declarations(names, state)
         text = f"def {get}():\n return ({values})\n"
         targets = "".join(f"{n}, " for n in state)
         if state:
-            text += f"def {change}(vars_):\n {told}\n ({targets}) = vars_\n"
+            text += f"def {change}(vars_):\n {declarations}\n ({targets}) = vars_\n"
         else:
             text += f"def {change}(vars_):\n pass\n"
         return parsed(text, node), get, change
 
-    def _block(self, name: str, arguments: str, told: str, body: list[ast.stmt], like: ast.AST) -> ast.stmt:
+    def _block(
+        self, name: str, arguments: str, declarations: str, body: list[ast.stmt], like: ast.AST
+    ) -> ast.stmt:
         """A function of a block."""
-        (made,) = parsed(f"def {name}({arguments}):\n {told}", like)
+        (made,) = parsed(f"def {name}({arguments}):\n {declarations}", like)
         visited = [self.visit(s) for s in body]
         made.body += [s for v in visited for s in (v if isinstance(v, list) else [v])]  # type: ignore[attr-defined]
         return made
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         names, state, count = self._state(node, [*node.body, *node.orelse], set())
-        told = self._declarations(names, state)
+        declarations = self._declarations(names, state)
         yes, no = self._unique("if_body"), self._unique("else_body")
         functions, get, change = self._accessors(node, names, state)
         test = self.visit(node.test)
         return [
             *functions,
-            self._block(yes, "", told, node.body, node),
-            self._block(no, "", told, node.orelse, node.orelse[0] if node.orelse else node),
+            self._block(yes, "", declarations, node.body, node),
+            self._block(no, "", declarations, node.orelse, node.orelse[0] if node.orelse else node),
             *parsed(
                 f"ag__.if_stmt(test__, {yes}, {no}, {get}, {change}, {tuple(state)!r}, {count})",
                 node,
@@ -206,6 +211,7 @@ class _FunctionRewriter(ast.NodeTransformer):
         return _expression("ag__.if_exp(test__, lambda: yes__, lambda: no__)", node, **visited)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        # `super()` looks at the first argument of the function that it is in, and blocks become functions of their own.
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not (node.args or node.keywords):
             first = self._function.args.args[0].arg if self._function.args.args else "self"
             return _expression(f"super(__class__, {first})", node)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def gathered(source: DatasetRun, n: int, step: StepContext) -> Block | None:
     """Exactly `n` elements, fewer only at the end."""
+    # Most sources give all that is asked for: then no list is made and nothing is joined.
     block = source.next(n, step)
     if block is None or block.size == n:
         return block
@@ -45,11 +46,13 @@ def gathered_or_failed(source: DatasetRun, n: int, step: StepContext) -> Block |
             more = source.next(n - have, step)
         except (errors.CancelledError, errors.DeadlineExceededError):
             raise
+        # The end of a sequence is told by None. A function that raises its error has failed, as in TensorFlow.
         except errors.OutOfRangeError as e:
             text = f"Function invocation produced OutOfRangeError: {e.message}"
             failure, have = failure or errors.invalid(text), have + 1
             continue
         except errors.OpError as e:
+            # TensorFlow drops the whole batch of a failed element, and reports the first failure of it.
             failure, have = failure or e, have + 1
             continue
         if more is None:
@@ -65,7 +68,7 @@ class BatchRun(DerivedRun):
     """So many elements as one."""
 
     place = ("_failure",)
-    passive = True
+    pure = True
 
     def __init__(
         self,
@@ -112,6 +115,7 @@ class BatchRun(DerivedRun):
                 self._failure = e
                 break
         if len(found) == 1:
+            # One batch is the usual case: its arrays become rows of a view, without a copy.
             columns = [c[None] if isinstance(c, np.ndarray) else [c] for c in found[0]]
             return Block(1, columns, places or None)
         if not found:
@@ -209,6 +213,7 @@ def _padded(i: int, column: Column, wanted: Sequence[int], fill: Any, dtype: DTy
                 f"Attempted to pad to a smaller size than the input element: component {i} has shape {_dims(shape)}, "
                 f"the padded shape is {_dims(target)}.",
             )
+    # All elements have the size already: nothing is copied.
     if not isinstance(column, list) and list(column.shape[1:]) == target:
         return column
     out = np.full((len(given), *target), fill, dtype.np_dtype)
@@ -222,7 +227,7 @@ class UnbatchRun(DerivedRun):
     """The rows of elements, as elements."""
 
     place = ("_block",)
-    passive = True
+    pure = True
 
     def __init__(self, source: DatasetRun) -> None:
         super().__init__(source)
@@ -241,6 +246,7 @@ class UnbatchRun(DerivedRun):
             size = sizes.pop()
             places = None if block.places is None else np.ravel(block.places[0])
             if places is not None and len(places) != size:
+                # A batch that was read as one record: each of its rows comes from it.
                 places = np.resize(places, size) if len(places) == 1 else None
             self._block = Block(size, columns, places)
         block, rest = self._block, None
@@ -280,6 +286,7 @@ class WindowRun(DerivedRun):
     def next(self, n: int, step: StepContext) -> Block | None:
         """The next window."""
         reach = (self._size - 1) * self._stride + 1
+        # Windows may be further apart than they are long: the elements between them are passed over.
         while self._gap and not self._ended:
             passed = self.source.next(self._gap, step)
             self._ended = passed is None

@@ -52,6 +52,7 @@ class Block:
 
 def row(column: Column, i: int) -> Any:
     """One component of one element."""
+    # A row of a column of strings is a plain `bytes`, which has no shape; kernels take arrays.
     value = column[i]
     return boxed(value) if isinstance(value, bytes) else value
 
@@ -82,6 +83,7 @@ def column_of(values: Sequence[Any]) -> Column:
     if not isinstance(first, (np.ndarray, np.generic)):
         return list(values)
     shape, dtype = first.shape, first.dtype
+    # Rows of one shape and type lie in one array, so that a kernel takes them all at once.
     for v in values:
         if not isinstance(v, (np.ndarray, np.generic)) or v.shape != shape or v.dtype != dtype:
             return list(values)
@@ -90,6 +92,7 @@ def column_of(values: Sequence[Any]) -> Column:
         for i, v in enumerate(values):
             made[i] = v[()] if not shape else v
         return made
+    # `np.array` of objects would look into them: above they are put in one by one.
     return np.array(values, dtype)
 
 

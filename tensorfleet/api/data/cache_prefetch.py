@@ -27,9 +27,14 @@ from tensorfleet.runtime.scheduling.step import StepContext
 
 def lasting_step(step: StepContext) -> StepContext:
     """A step for threads that outlive those who take from them."""
+    # Without a deadline: the step that asks first may be over long before the thread is.
     made = StepContext(step.resources, RandomStreams(), None)
     made.private = step.private
     return made
+
+
+# How long the end of a run waits for its thread.
+_JOIN_SECONDS = 5
 
 
 # -- prefetching -------------------------------------------------------------------------------------
@@ -41,9 +46,8 @@ class _PrefetchBuffer:
     def __init__(self, source: DatasetRun, room: int, step: StepContext) -> None:
         self.source = source
         self.room = room
-        self.least = max(
-            1, room // 4
-        )  # once the shelf was full, the thread sleeps until so much of it is free
+        # Once the buffer was full, the thread sleeps until this many of its places are free.
+        self.wake_room = max(1, room // 4)
         self.lock = threading.Lock()
         self.working = threading.Lock()  # held while an element is on its way from the source to here
         self.ready: deque[Block | BaseException] = deque()  # blocks and errors
@@ -56,9 +60,11 @@ class _PrefetchBuffer:
 
     def fetch(self) -> None:
         """The life of the thread."""
+        # Blocks double from one element: the first comes soon, later ones cost one lock for many elements.
         count = 1
         while True:
             with self.lock:
+                # Cleared under the lock: what is taken after this wakes the thread again.
                 free = self.room - self.held
                 self.taken.clear()
                 if self.closed:
@@ -76,6 +82,7 @@ class _PrefetchBuffer:
         found: Block | BaseException | None
         try:
             found = self.source.next(n, self.step)
+        # Also what ends threads, such as an interrupted generator: whoever takes the element raises it.
         except BaseException as e:
             found = e
         with self.lock:
@@ -104,23 +111,23 @@ class PrefetchRun(DatasetRun):
 
     def __init__(self, source: DatasetRun, room: int, step: StepContext) -> None:
         self._source = source
-        self._shelf = _PrefetchBuffer(source, room, step)
+        self._buffer = _PrefetchBuffer(source, room, step)
         self._thread: threading.Thread | None = None
 
     def next(self, n: int, step: StepContext) -> Block | None:
         """What is there already, or the first that comes."""
-        shelf = self._shelf
+        buffer = self._buffer
         self.begin()
         while True:
-            with shelf.lock:
-                if shelf.ready:
+            with buffer.lock:
+                if buffer.ready:
                     return self._take(n)
-                if shelf.ended or shelf.closed:
+                if buffer.ended or buffer.closed:
                     return None
-                event = shelf.arrived = threading.Event()
+                event = buffer.arrived = threading.Event()
             step.wait(event, "for an element that is being prefetched")
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """The thread reads ahead in any case."""
         return True
 
@@ -128,61 +135,65 @@ class PrefetchRun(DatasetRun):
         """Starts the thread, if it does not run yet."""
         if self._thread is None:
             self._thread = threading.Thread(
-                target=self._shelf.fetch, name="tensorfleet-prefetch", daemon=True
+                target=self._buffer.fetch, name="tensorfleet-prefetch", daemon=True
             )
             self._thread.start()
 
     def save(self) -> dict[str, Any]:
         """What is fetched, and where the thread is, between two elements."""
-        shelf = self._shelf
-        with shelf.working, shelf.lock:
-            return {"ready": list(shelf.ready), "ended": shelf.ended, "source": self._source.save()}
+        buffer = self._buffer
+        # `working` first: an element on its way is in neither the source nor the buffer.
+        with buffer.working, buffer.lock:
+            return {"ready": list(buffer.ready), "ended": buffer.ended, "source": self._source.save()}
 
     def restore(self, state: dict[str, Any], step: StepContext) -> None:
         """Has what was fetched."""
         if state.keys() != {"ready", "ended", "source"}:
             raise other_dataset()
-        shelf = self._shelf
+        buffer = self._buffer
         self._source.restore(state["source"], step)
-        shelf.ready, shelf.ended = deque(state["ready"]), state["ended"]
-        shelf.held = sum(found.size if isinstance(found, Block) else 1 for found in shelf.ready)
+        buffer.ready, buffer.ended = deque(state["ready"]), state["ended"]
+        buffer.held = sum(found.size if isinstance(found, Block) else 1 for found in buffer.ready)
 
     def _take(self, n: int) -> Block:
-        shelf = self._shelf
-        found = shelf.ready.popleft()
+        buffer = self._buffer
+        found = buffer.ready.popleft()
         if not isinstance(found, Block):
             self._make_room(1)
             raise found
         parts = [found]
         count = found.size
-        while count < n and shelf.ready and isinstance(following := shelf.ready[0], Block):
-            shelf.ready.popleft()
+        while count < n and buffer.ready and isinstance(following := buffer.ready[0], Block):
+            buffer.ready.popleft()
             parts.append(following)
             count += following.size
         block = joined(parts)
         if block.size > n:
-            shelf.ready.appendleft(block.part(n, block.size))
+            buffer.ready.appendleft(block.part(n, block.size))
             block = block.part(0, n)
         self._make_room(block.size)
         return block
 
     def _make_room(self, taken: int) -> None:
-        shelf = self._shelf
-        shelf.held -= taken
-        if shelf.room - shelf.held >= shelf.least:
-            shelf.taken.set()
+        buffer = self._buffer
+        buffer.held -= taken
+        # Waking a thread takes as long as reading several small elements, so it sleeps until a quarter is free.
+        if buffer.room - buffer.held >= buffer.wake_room:
+            buffer.taken.set()
 
     def close(self) -> None:
         """Ends the thread, then what it read from."""
-        self._shelf.close()
+        self._buffer.close()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(5)
+            # A source that never returns, such as a Python generator in C code, must not hang the session.
+            thread.join(_JOIN_SECONDS)
         self._source.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_shelf"):
-            self._shelf.close()
+        # A run that was dropped without `close` must end its thread; `__init__` may have failed before.
+        if hasattr(self, "_buffer"):
+            self._buffer.close()
 
 
 # -- caching -----------------------------------------------------------------------------------------
@@ -242,6 +253,7 @@ class FileCache(Node):
         if os.path.exists(self._name + ".records"):
             return _Stored(RecordReader(self._name + ".records"))
         lock = self._name + "_0.lockfile"
+        # The words are TensorFlow's. Two writers of one cache would mix their elements.
         if os.path.exists(lock):
             raise errors.AlreadyExistsError(
                 None,
@@ -310,6 +322,7 @@ class _Storing(DerivedRun):
             if block is None:
                 self._writer.close()
                 self._writer = None
+                # The name appears when the file is complete: a reader never sees half of it.
                 os.replace(self._name + ".part", self._name + ".records")
                 os.unlink(self._lock)
             else:

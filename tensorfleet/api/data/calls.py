@@ -100,6 +100,7 @@ class DatasetFunction:
 
     def call(self, arguments: Sequence[Any], step: StepContext) -> Element:
         """What the function gives for one element."""
+        # Read without the lock: a program never changes once it is planned.
         program = self._program
         if program is None:
             with self._planning:
@@ -112,6 +113,7 @@ class DatasetFunction:
 
     def _plan(self, step: StepContext) -> Program:
         graph = self.graph
+        # Nothing fetches an operation that only has effects; as in TensorFlow, it runs all the same.
         effects = [op for op in graph._ops if (op.spec.stateful or op.spec.updates) and not op.spec.variable]
         placer = Placer(local_device_names(None)[:1], soft=True)
         return Program(make_plan(graph, graph.outputs, effects, self._arguments, placer), step.resources)
@@ -124,7 +126,9 @@ class DatasetFunction:
             with np.errstate(all="ignore"):
                 if not self._together.draws:
                     return self._together.run(block, self._captured, CallStep(step, self._streams))
+                # Threads draw one block after the other: the order of the numbers is that of the elements.
                 with self._drawing:
+                    # If the block fails, nothing was drawn, and its elements draw the same numbers one by one.
                     draft = Draft(self._streams)
                     found = self._together.run(block, self._captured, CallStep(step, draft))
                     draft.keep()
@@ -192,6 +196,7 @@ class _BlockProgram:
                 needed.add(op)
                 stack.extend(t._op for t in op._inputs)
                 stack.extend(op._control_inputs)
+        # Effects count even when no output needs them.
         for op in graph._ops:
             spec = op.spec
             if (spec.stateful or spec.updates or spec.variable) and not (_makes_dataset(op) or draws(op)):
@@ -224,6 +229,7 @@ class _BlockProgram:
                     results = _one_by_one(op, kernel, many, once, n, step)
                 many.update(zip(op._outputs, results, strict=True))
                 continue
+            # The same for all elements: computed once for the block.
             if all(t in once for t in op._inputs):
                 first = HostContext(op, step) if op.spec.host else np
                 once.update(zip(op._outputs, kernel.call(first, [once[t] for t in op._inputs]), strict=True))
@@ -310,6 +316,7 @@ def _reshape(op: Operation, many: Values, once: Values, n: int) -> _Results:
     if -1 in target:
         rest = int(np.prod([d for d in target if d >= 0], dtype=np.int64))
         target[target.index(-1)] = size // rest if rest else 0
+    # The kernel has the words for what is wrong, element by element.
     if any(d < 0 for d in target) or int(np.prod(target, dtype=np.int64)) != size:
         return None
     return (column.reshape(n, *target),)

@@ -67,6 +67,7 @@ class _CsvRun(DatasetRun):
             if self._lines.current != self._file:
                 self._file, self._count = self._lines.current, 0
             try:
+                # All lines of a block are decoded at once; only a block with a bad line is decoded line by line.
                 block = self._decoded(lines)
                 block.places = read.places
                 self._count += block.size
@@ -78,9 +79,9 @@ class _CsvRun(DatasetRun):
         try:
             return self._decoded([line])
         except OpError as e:
-            raise self._told(e.message, self._count - 1) from None
+            raise self._reworded(e.message, self._count - 1) from None
 
-    def _told(self, text: str, number: int) -> OpError:
+    def _reworded(self, text: str, number: int) -> OpError:
         """What is wrong with a record, in the words for a file; they differ from those for one line."""
         for ours, theirs in _WORDS.items():
             text = re.sub(ours, theirs, text)
@@ -99,6 +100,7 @@ class _CsvRun(DatasetRun):
         self._lines.close()
 
 
+# TensorFlow's `CSVDataset` and `decode_csv` have different words for the same mistakes.
 _WORDS: dict[str, Any] = {
     "quotes/CRLFs inside": "quotes inside",
     r"missing in record \d+": "missing in record",
@@ -267,6 +269,7 @@ def make_csv_dataset(
     if ignore_errors:
         dataset = dataset.apply(skip_errors())
     dataset = _shuffled(dataset, shuffle, shuffle_buffer_size, num_epochs, shuffle_seed)
+    # An endless dataset has no last batch, so that all batches have a known size.
     dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None).map(by_name)
     return dataset.prefetch(-1 if prefetch_buffer_size is None else prefetch_buffer_size)
 
@@ -346,6 +349,7 @@ def _counted(names: list[str], width: int, header: bool, *reading: Any) -> Itera
 
 def _inferred(rows: Iterator[list[str]], chosen: list[int], na: str, most: int | None) -> list[Array]:
     """A default per column, of the narrowest type that fits what the first rows hold."""
+    # From narrow to wide: a column gets the widest type that one of its values needs.
     order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string]
     kinds: list[Any] = [None] * len(chosen)
     for line in itertools.islice(rows, most):

@@ -109,6 +109,7 @@ class Dataset(LegacyMethods, Described):
 
     def with_options(self, options: Options) -> Dataset:
         """The same dataset with options set."""
+        # Raises where the new options contradict those of the datasets before.
         self.options().merge(options)
         made = Dataset.__new__(Dataset)
         made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
@@ -432,6 +433,7 @@ def _stateful(
 ) -> tuple[Traced, Any]:
     """Traces a function of a state and an element; shapes of the state that change are given up."""
     kept = map_leaves(structures.leaf_of, state)
+    # Each round gives up the dimensions that changed; a shape has finitely many, so this ends.
     while True:
         function = traced(_spread(call, kept, structure), what, kept, structure)
         new = function.structure
@@ -459,6 +461,7 @@ def _spread(call: Callable[..., Any], kept: Structure, structure: Structure) -> 
     def run(state: Any, element: Any) -> Any:
         return call(state, element)
 
+    # The name becomes part of the name of the function in the graph.
     run.__name__ = getattr(call, "__name__", "function")
     return run
 

@@ -231,6 +231,7 @@ def _repeat(ctx: HostContext, node: Node, count: Array) -> Node:
 
 
 _SEEDS = "seed: int64, seed2: int64"
+# The value of `tf.data.UNKNOWN_CARDINALITY`.
 _UNBOUNDED = -2  # a buffer for the whole dataset
 
 

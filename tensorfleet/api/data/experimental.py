@@ -263,6 +263,7 @@ def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: Tenso
 @export("data.experimental.Counter", "contrib.data.Counter")
 def Counter(start: TensorLike = 0, step: Any = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
     """`start`, `start + step`, ... for ever."""
+    # A range has an end; at one number per nanosecond it takes 292 years to get there.
     far = np.int64(2**63 - 1 if step > 0 else -(2**63))
     numbers = Dataset.range(start, far, step)
     kind = dtypes.as_dtype(dtype)
@@ -307,6 +308,7 @@ def sample_from_datasets(
     )
     if len(chances) != len(datasets):
         raise ValueError("`weights` must be a vector of length `len(datasets)`.")
+    # A weight of zero gets a logarithm that is finite, and a chance of nearly nothing.
     logits = np.log(np.maximum(chances, 1e-300)).astype(np.float32)[None]
 
     def choose(words: Tensor) -> Tensor:

@@ -134,6 +134,7 @@ def _interleaved(
     node: Node, function: DatasetFunction, cycle_length: Array, block_length: Array, calls: int = 1
 ) -> Node:
     cycle, block = int(cycle_length), int(block_length)
+    # TensorFlow chooses by the number of CPUs, so that the order differs between machines; here it does not.
     if cycle == -1:
         cycle = 4
     if cycle <= 0:

@@ -65,6 +65,7 @@ def traced(function: Callable[..., Any], what: str, *arguments: Structure) -> Tr
         graph.outputs = structures.carried(result[0])
 
     label = getattr(function, "__name__", type(function).__name__)
+    # `trace` makes the graph and only then calls `run`: `call` below sees it through the closure.
     graph: FunctionGraph
 
     def run(*tensors: Tensor) -> None:

@@ -37,6 +37,7 @@ class _Iterator:
         """The next element, within the deadline of the step."""
         try:
             if self._coming is None:
+                # In the step's own thread: a thread per element would cost more than most elements.
                 if step.deadline is None:
                     self._call = Call(next, [self._made])
                     return self._call.run()

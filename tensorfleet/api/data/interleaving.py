@@ -106,6 +106,7 @@ class InterleaveRun(DerivedRun):
         """The next elements: of several rounds at once, or of the dataset whose turn it is."""
         if self._ahead:
             self._fill(step)
+        # Several rounds are read from each dataset in one call. For less than two, the loop below does as well.
         if not self._taken and n >= 2 * len(self._open) * self._block and len(self._open) > 1:
             found = self._rounds(n // (len(self._open) * self._block), step)
             if found is not None:
@@ -154,6 +155,7 @@ class InterleaveRun(DerivedRun):
             part = current.next(most * each, step) if current is not None else None
             assert part is not None
             parts.append(part)
+        # The parts lie dataset by dataset; the elements come round by round.
         order = np.arange(len(turns) * most * each).reshape(len(turns), most, each)
         return joined(parts).pick(order.swapaxes(0, 1).ravel())
 
@@ -166,6 +168,7 @@ class InterleaveRun(DerivedRun):
             try:
                 self._begin(at, step)
             except errors.OpError as e:
+                # The first one's turn is now. For the others a failure waits, but the end of the step does not.
                 if not i or step.reason is not None or isinstance(e, errors.DeadlineExceededError):
                     raise
                 self._open[at] = _Open([], _Failed(e))

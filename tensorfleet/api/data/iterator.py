@@ -172,6 +172,7 @@ def make_one_shot(dataset: Dataset) -> Iterator:
     outer = get_default_graph()
     body = FunctionGraph(function_name(outer, "_make_dataset"), outer, by_value=True)
     try:
+        # By value: the function must make the dataset again from constants, without anything of this graph.
         body.outputs = [body.capture(dataset._variant_tensor)]
     except ValueError as e:
         raise ValueError(

@@ -45,6 +45,7 @@ class IteratorState:
         self.types = types
         self.shapes = shapes
         self.handle = f"iterator_{next(_numbers)}_{name}".encode()
+        # Two steps may come first at the same time: one of them makes the dataset.
         self.once = threading.Lock()
         self._turns = Turns()
         self._node: Node | None = None
@@ -107,6 +108,7 @@ class IteratorState:
             if found is None:
                 self._drop()
                 raise self._nothing()
+            # Once a thread reads ahead, the time that an element takes says nothing any more.
             if not self._ahead:
                 self._watch(asked, time.perf_counter(), ctx.step)
             return found
@@ -117,7 +119,7 @@ class IteratorState:
         """Reads ahead once the steps in between are seen to leave time for it, if nobody can tell."""
         between, self._given = asked - self._given, now
         self._steady = self._steady + 1 if between > _STEP_TO_INPUT_RATIO * (now - asked) else 0
-        if self._steady == _STEADY_STEPS and self._run is not None and self._run.silent():
+        if self._steady == _STEADY_STEPS and self._run is not None and self._run.may_read_ahead():
             self._read_ahead(step)
 
     def _read_ahead(self, step: StepContext) -> None:
@@ -227,6 +229,7 @@ def _check(i: int, value: Array | np.generic, dtype: DType, shape: TensorShape) 
     known, given = shape._d, value.shape
     if known is None or given == known:
         return
+    # Before the general comparison, which takes longer: nearly all elements are batches.
     if len(known) == len(given) and known[0] is None and known[1:] == given[1:]:
         return  # a batch
     if len(known) != len(given) or any(d is not None and d != v for d, v in zip(known, given, strict=True)):

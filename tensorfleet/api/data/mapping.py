@@ -36,6 +36,7 @@ class MapRun(DerivedRun):
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        # Elements behind a failed one come first: they were taken from the source already.
         block, self._rest = self._rest, None
         if block is None:
             block = self.source.next(n, step)
@@ -49,9 +50,9 @@ class MapRun(DerivedRun):
         self._count += block.size
         return Block(block.size, columns, block.places)
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """If the function has no effects."""
-        return self._function.by_block and self.source.silent()
+        return self._function.by_block and self.source.may_read_ahead()
 
     def _one_by_one(self, block: Block, step: StepContext) -> Block:
         found: list[Element] = []
@@ -66,6 +67,7 @@ class MapRun(DerivedRun):
                     self._rest = rest if self._rest is None else joined([rest, self._rest])
                 if not found:
                     raise
+                # The elements before it are given first; the failure is raised when its turn comes.
                 self._failure = e
                 break
         return block_of(found, block.part(0, len(found)).places)
@@ -98,9 +100,9 @@ class FilterRun(DerivedRun):
                 return Block(block.size, columns, block.places).pick(kept.tolist())
         return None
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """If the function has no effects."""
-        return self._keep.silent()
+        return self._keep.may_read_ahead()
 
 
 class _WithResults(MapRun):
@@ -141,6 +143,7 @@ class TakeWhileRun(DerivedRun):
         if block is None:
             return None
         kept = np.asarray(block.columns[-1], np.bool_)
+        # `argmin` of booleans is the first False.
         count = block.size if kept.all() else int(np.argmin(kept))
         self._ended = count < block.size
         whole = Block(block.size, block.columns[:-1], block.places)
@@ -249,9 +252,12 @@ class GroupByWindowRun(DerivedRun):
         """The key of a group that is complete."""
         while True:
             if self._unsorted is None and not self._ended:
-                self._unsorted = self._keyed.next(_SORTED_AT_ONCE if self._keyed.silent() else 1, step)
+                self._unsorted = self._keyed.next(
+                    _SORTED_AT_ONCE if self._keyed.may_read_ahead() else 1, step
+                )
                 self._ended = self._unsorted is None
             if self._unsorted is None:
+                # At the end TensorFlow empties the incomplete groups in the order of their keys.
                 return min(self._groups, default=None)
             key = self._sort(self._unsorted, step)
             if key is not None:
@@ -264,6 +270,7 @@ class GroupByWindowRun(DerivedRun):
         at = 0
         key: int
         try:
+            # `at` counts the elements that were sorted, also when the size function fails.
             for at, key in enumerate(np.ravel(block.columns[-1]).tolist(), 1):
                 if key not in self._sizes:
                     self._sizes[key] = self._size_of(key, step)

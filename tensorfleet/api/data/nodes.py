@@ -2,7 +2,7 @@
 
 `Run.next(n, step)` gives a block of at least one and at most `n` elements, or None at the end. Nobody reads
 ahead of what is asked for, except prefetching, which is for that; an iterator does so too, by one element of a run that
-is `silent`, when the steps between its elements leave time for it. An element that fails raises when its turn
+is `may_read_ahead`, when the steps between its elements leave time for it. An element that fails raises when its turn
 comes; the next call goes on behind it.
 """
 
@@ -42,7 +42,7 @@ class DatasetRun(abc.ABC):
         block = self.next(1, step)
         return None if block is None else block.element(0)
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """Whether nobody can tell when its elements are read: it may as well be before they are asked for."""
         return False
 
@@ -102,14 +102,14 @@ class DerivedRun(DatasetRun):
 
     inner = ("source",)
     #: whether it calls no function and writes nothing
-    passive: ClassVar[bool] = False
+    pure: ClassVar[bool] = False
 
     def __init__(self, source: DatasetRun) -> None:
         self.source = source
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """As its source is."""
-        return self.passive and self.source.silent()
+        return self.pure and self.source.may_read_ahead()
 
     def close(self) -> None:
         """Ends the other."""
@@ -133,6 +133,7 @@ class RandomWords:
         stream, begin, made = self._ahead
         if stream is not self._stream or not begin <= self._drawn <= begin + len(made) - count:
             first = self._drawn // 4
+            # As many as were drawn before: a short run makes few numbers in vain, a long one few calls.
             more = max(count, min(self._drawn, self._MAX_WORDS_AHEAD))
             offsets = np.arange(first, first + more // 4 + 2, dtype=np.uint64)
             begin, made = 4 * first, philox.blocks(np, self._stream, offsets).reshape(-1)
@@ -172,7 +173,7 @@ class CountingRun(DatasetRun):
         self._left -= count
         return Block(count, [found])
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """Nobody can."""
         return True
 
@@ -207,6 +208,7 @@ class RowsRun(DatasetRun):
     def next(self, n: int, step: StepContext) -> Block | None:
         """The rows at the next positions."""
         while self._ahead.size < min(n, _POSITIONS_AHEAD):
+            # Whole multiples of the batch, so that a batch seldom spans two requests.
             block = self.where.next(n * max(1, _POSITIONS_AHEAD // n), step)
             if block is None:
                 break
@@ -235,9 +237,9 @@ class RowsRun(DatasetRun):
         super().restore(state, step)
         self._near = {}
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """As the positions are."""
-        return self.where.silent()
+        return self.where.may_read_ahead()
 
     def close(self) -> None:
         """Ends the positions."""
@@ -304,11 +306,12 @@ class FilesRun(DatasetRun):
                 first = of_file(self._names[self._next - 1], self._begin) + self._given
                 self._given += len(found)
                 column = np.empty(len(found), object)
+                # Assigned to a slice: `np.array(found)` would look into the bytes and make them fixed-length.
                 column[:] = found
                 return Block(len(found), [column], np.arange(first, first + len(found)))
             self.close()
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """Files are read in large pieces anyway."""
         return True
 

@@ -32,6 +32,7 @@ def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
         elif made.dtype != dtypes.int64:
             raise TypeError(f"{what} element type was {made.dtype.name}.") from None
     else:
+        # None as a whole shape means that of the component.
         dims = leaf.shape if dims.rank is None else dims
         if dims.rank is None:
             raise ValueError(f"Padded shape for a component of unknown rank must be given, not {asked}.")

@@ -51,6 +51,7 @@ class ParallelMapRun(DerivedRun):
     def __init__(self, source: DatasetRun, function: DatasetFunction, most: int, step: StepContext) -> None:
         super().__init__(source)
         self._function = function
+        # -1 is AUTOTUNE: one call per CPU.
         self._most = most if most > 0 else os.cpu_count() or 1
         self._step = lasting_step(step)
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
@@ -66,6 +67,7 @@ class ParallelMapRun(DerivedRun):
         blocks: list[Block] = []
         while self._flying and len(found) < n:
             call = self._flying[0]
+            # Results are given in order. Those that are there do not wait for one that is not.
             if found and (call.error is not None or not call.done.is_set()):
                 break
             step.wait(call.done, "for an element that is being mapped")
@@ -87,6 +89,7 @@ class ParallelMapRun(DerivedRun):
             try:
                 block = self.source.next(1, step)
             except errors.OpError as e:
+                # The step ends, not the element: nothing is kept of it.
                 if step.reason is not None or isinstance(e, errors.DeadlineExceededError):
                     raise
                 self._flying.append(_Call(self._count, None, e))  # fails when its turn comes
@@ -101,6 +104,7 @@ class ParallelMapRun(DerivedRun):
         self._count += 1
         self._flying.append(call)
         self._calls.put(call)
+        # Threads start when there is work for one more, so that short datasets start few.
         if self._threads < min(self._most, len(self._flying)):
             self._threads += 1
             arguments = (self._calls, self._function, self._step)

@@ -80,6 +80,7 @@ def of_file(name: bytes, begin: Opener) -> int:
 
 def describe(place: Place) -> str:
     """The file and byte of one record, or of the records of a batch, for a message; empty when not known."""
+    # Records of a shuffled batch come from anywhere: sorted, neighbours can be told as one range.
     known = np.sort(np.ravel(place))
     known = known[known >= 0]
     if not known.size:

@@ -66,6 +66,7 @@ def _described(value: object, parts: list[bytes]) -> Any:
         return {"block": [value.size, inside(value.columns)]}
     if isinstance(value, ColumnSlices):
         return {"slices": [value.size, inside(value.columns)]}
+    # JSON has no sets, and its keys are strings: both are written as lists.
     if isinstance(value, set):
         return {"set": inside(value)}
     if isinstance(value, dict):

@@ -13,6 +13,7 @@ from tensorfleet.ops.random.ops import MAX_SEED, get_seed
 @export("python.data.util.random_seed.get_seed")
 def dataset_seeds(seed: Tensor | int | None) -> tuple[Tensor, Tensor]:
     """The two seeds of a dataset as int64 tensors: zeros when there is none, and never both of a given one."""
+    # A tensor takes the place of the op's own seed; the graph's seed is found as for a number.
     first, second = get_seed(1 if isinstance(seed, Tensor) else seed)
     one = to_tensor(first or 0, dtypes.int64, name="seed")
     if not isinstance(seed, Tensor):

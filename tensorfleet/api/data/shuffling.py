@@ -31,7 +31,7 @@ class ShuffleRun(DerivedRun):
     same order.
     """
 
-    passive = True
+    pure = True
 
     def __init__(self, source: DatasetRun, size: int, random: RandomWords, rounds: ShuffleSeeds) -> None:
         super().__init__(source)
@@ -69,6 +69,7 @@ class ShuffleRun(DerivedRun):
             rows.append(live[place])
             live[place] = live[first]
         self._start = start + len(rows)
+        # Drawn rows are cut off in bulk: removing each from the front would move all the others.
         if self._start > len(live) // 2:
             del live[: self._start]
             self._start = 0
@@ -100,6 +101,7 @@ class ShuffleRun(DerivedRun):
         if self._placed:  # the places are one more column
             columns = [*columns, np.full(block.size, UNKNOWN) if block.places is None else block.places]
         if self._columns is None:
+            # The buffer grows with the data: `buffer_size` may be far larger than the dataset.
             self._columns = [_buffer(c, max(16, block.size)) for c in columns]
             self._free = np.arange(max(16, block.size))
         while len(self._free) < block.size:
@@ -133,6 +135,7 @@ class ShuffleRun(DerivedRun):
     def _grow(self, need: int) -> None:
         assert self._columns is not None
         old = len(self._columns[0])
+        # Doubling, so that the copies of a growing buffer stay linear in its size.
         new = max(need, old)
         self._columns = [_grown(c, new) for c in self._columns]
         self._free = np.concatenate([self._free, np.arange(old, old + new)])
@@ -186,6 +189,7 @@ class ShuffleSeeds:
 
     def __init__(self, seeds: tuple[int, int], again: bool) -> None:
         self.random, self._again = RandomWords(philox.initial_state(*seeds)), again
+        # Two zeros ask for a random start.
         self._seeds = seeds if any(seeds) else self._next_seeds()
 
     def next(self) -> RandomWords:

@@ -38,6 +38,7 @@ class _Query(DatasetRun):
     def next(self, n: int, step: StepContext) -> Block | None:
         """The next rows."""
         if self._rows is None:
+            # Reversed, so that `pop` takes the next row from the end.
             self._rows = self._all()[self._given :][::-1]
         found = [self._rows.pop() for _ in range(min(n, len(self._rows)))]
         self._given += len(found)

@@ -336,6 +336,7 @@ def same_form(a: Structure, b: Structure) -> bool:
 def leaves_like(a: Structure, b: Structure) -> list[Leaf] | None:
     """The leaves of `b` at the components of `a`, if their forms are the same."""
     try:
+        # `match` raises with a text for users; here it is only asked.
         others = match(a, b, lambda v: isinstance(v, Leaf), "")
     except (TypeError, ValueError):
         return None

@@ -20,7 +20,7 @@ class TakeRun(DerivedRun):
     """The first `count` elements; all when negative."""
 
     place = ("_left",)
-    passive = True
+    pure = True
 
     def __init__(self, source: DatasetRun, count: int) -> None:
         super().__init__(source)
@@ -40,7 +40,7 @@ class SkipRun(DerivedRun):
     """All but the first `count` elements; none when negative."""
 
     place = ("_left",)
-    passive = True
+    pure = True
 
     def __init__(self, source: DatasetRun, count: int) -> None:
         super().__init__(source)
@@ -51,6 +51,7 @@ class SkipRun(DerivedRun):
         if self._left < 0:
             return None
         while self._left:
+            # In blocks of 4096: passing over a million elements must not hold a million of them.
             block = self.source.next(min(self._left, 4096), step)
             if block is None:
                 self._left = -1
@@ -63,7 +64,7 @@ class ShardRun(DerivedRun):
     """Every `count`-th element, from the `index`-th on."""
 
     place = ("_away",)
-    passive = True
+    pure = True
 
     def __init__(self, source: DatasetRun, count: int, index: int) -> None:
         super().__init__(source)
@@ -118,9 +119,9 @@ class RepeatRun(_InTurnRun):
                 break  # an empty dataset stays empty, however often
         return None
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """As the current round is."""
-        return self._run is None or self._run.silent()
+        return self._run is None or self._run.may_read_ahead()
 
     def save(self) -> dict[str, Any]:
         """The rounds that are left and the place in this one."""
@@ -171,6 +172,7 @@ class ZipRun(DatasetRun):
                 try:
                     self._ahead[i] = source.next(n, step)
                 except errors.OpError:
+                    # If the step was cancelled, no element failed, and none may be passed over.
                     if step.reason is None:
                         self._pass_over(i, step)
                     raise
@@ -183,9 +185,9 @@ class ZipRun(DatasetRun):
         places = next((b.places for b in found if b.places is not None), None)
         return Block(n, [c for b in found for c in b.columns], places)
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """If all are."""
-        return all(source.silent() for source in self._sources)
+        return all(source.may_read_ahead() for source in self._sources)
 
     def _pass_over(self, failed: int, step: StepContext) -> None:
         """Drops one element of all but one."""
@@ -313,6 +315,7 @@ class IgnoreErrorsRun(DerivedRun):
             except (errors.CancelledError, errors.DeadlineExceededError):
                 raise
             except errors.OpError as e:
+                # The same error twice in a row: the source stays where it is.
                 if e.message == last:
                     return None  # it will never end: a file that is not there
                 last = e.message

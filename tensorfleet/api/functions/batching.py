@@ -40,6 +40,7 @@ def nondifferentiable_batch_function(
                         "All arguments to functions decorated with `batch_function`  are supposed to be Tensors; found "
                         f"{given!r}"
                     )
+            # Rows of any number: the calls that are joined have different ones.
             specs = [TensorSpec([None, *t.shape[1:]] if t.shape.ndims else t.shape, t.dtype) for t in args]
             concrete = function(fn, autograph=autograph).get_concrete_function(*specs)
             add_function(concrete.graph)

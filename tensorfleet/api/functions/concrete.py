@@ -119,6 +119,7 @@ class ConcreteFunction:
     @property
     def variables(self) -> list[Variable]:
         """The variables that the function uses."""
+        # A variable is used by capturing its handle.
         handles = set(self._body.captures)
         known = around(self._body).get_collection("variables")
         found = [v for v in known if getattr(v, "handle", None) in handles]
@@ -206,6 +207,7 @@ def traced(
     effects = ordered(body)
     flat = [t for t in nest.flatten(result[0], True) if t is not None]
     with body.as_default(), body.control_dependencies(effects):
+        # Outputs wait for the effects, so that a caller that fetches them runs the effects.
         held = [identity(t) for t in flat]
     body.outputs = held
     fresh = iter(held)

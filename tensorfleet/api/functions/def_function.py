@@ -71,6 +71,7 @@ class Function:
     def __get__(self, instance: object, owner: object) -> Function:
         if instance is None:
             return self
+        # Each instance has traces of its own: the method may read its attributes while it is traced.
         if instance not in self._bound:
             bound = type(self)(
                 types.MethodType(self._python_function, instance),
@@ -101,6 +102,7 @@ class Function:
         key = (id(graph), _structure_key(structure), tuple(_kind(v) for v in flat))
         tensors = [v for v in flat if isinstance(v, Tensor)]
         found = self._traces.get(key)
+        # The `id` of a graph may be that of one that is gone.
         if found is None or found.graph.outer is not graph:
             found = self._traces[key] = self._trace(structure, flat)
         return found, tensors
@@ -146,6 +148,7 @@ class Function:
         made: list[Variable] = []
         if self._makes_variables:
             return self._traced_with(structure, flat, lifting(made), made)
+        # Traced twice: the first time makes the variables, the second is what every later call does.
         first = graph not in self._created
         found = self._traced_with(structure, flat, lifting(made) if first else _refuse, made)
         if first:
@@ -246,6 +249,7 @@ def _kind(value: object) -> tuple[Any, ...]:
     if isinstance(value, (Variable, CompositeTensor)):
         return ("object", id(value))
     try:
+        # Values of Python count by equality, those that cannot be hashed by identity.
         hash(value)
     except TypeError:
         return ("object", id(value))

@@ -105,6 +105,7 @@ class DefinedFunction:
         found = self._bodies.get(key)
         if found is None or found.outer is not graph:
             found = self._bodies[key] = self._traced(types)
+            # A function with effects, or with variables of its own, is not in the library: calls copy its operations.
             if all(map(runs_alone, own_ops(found))):
                 add_function(found)
                 self._add_gradient(found)
@@ -193,6 +194,7 @@ class DefinedFunction:
         if isinstance(backward, DefinedFunction) and not body.captures:
             types = [t.dtype.base_dtype for t in (*body.inputs, *body.outputs)]
             made = backward._body(types)
+            # A gradient in the library is called with the arguments alone.
             if not made.captures:
                 body.outer._function_gradients[body.name] = made.name
 

@@ -45,6 +45,7 @@ def in_order(ops: list[Operation]) -> list[Operation]:
     inside: dict[ControlFlowContext, set[_Key]] = {}
     changed: set[tuple[_Key, ControlFlowContext | None]] = set()  # what is not only looked at, and where
     for op in ops:
+        # A Merge with a NextIteration begins a loop; any other ends branches.
         if op.type in ("Merge", "RefMerge") and not any("NextIteration" in t._op.type for t in op._inputs):
             for place in range(len(op._inputs)):
                 _wait_inside(op, place, last, changed)
@@ -61,6 +62,7 @@ def in_order(ops: list[Operation]) -> list[Operation]:
             ]
             if missing:
                 op._add_control_inputs(missing)
+            # It waited for those before it: whoever waits for it waits for them.
             last[key, context] = [op]
             if op.type not in _READS:
                 changed.add((key, context))

@@ -74,6 +74,7 @@ class _Body(Graph):
     def add_op(self, *args: Any, **kwargs: Any) -> Operation:
         made = super().add_op(*args, **kwargs)
         for tensor in made._outputs:
+            # The graph makes plain tensors; their class is changed here instead of in all places that make one.
             tensor.__class__ = ValueTensor
         return made
 
@@ -154,7 +155,9 @@ def _eager_py_func(
 @gradient("EagerPyFunc")
 def _eager_py_func_grad(op: Operation, *grads: Tensor | None) -> list[Tensor | None]:
     function: Any = function_of(op._attrs["token"])
+    # Results that nothing depends on have no gradient, and take no part.
     given = [i for i, g in enumerate(grads) if g is not None]
+    # Integers and strings have no gradient.
     wanted = [i for i, t in enumerate(op.inputs) if t.dtype.base_dtype.is_floating]
 
     def backwards(*arrays: Array) -> list[Any]:

@@ -12,6 +12,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 
+# TensorFlow's default for thresholds of scores.
 _NO_LIMIT = float("-inf")
 
 

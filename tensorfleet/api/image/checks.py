@@ -113,6 +113,7 @@ def _scaled(image: Tensor, target: dtypes.DType, convert: Callable[..., Tensor],
     if target.is_floating or source.is_floating:
         # The half keeps a value just below one from being cut to the value below the highest.
         return convert(apply("Mul", image, target.max + 0.5), target, name=scope)
+    # Between integers the factor is a power of two, the quotient of the sizes of their ranges.
     if source.max > target.max:
         return convert(apply("FloorDiv", image, (source.max + 1) // (target.max + 1)), target, name=scope)
     return apply("Mul", convert(image, target), (target.max + 1) // (source.max + 1), name=scope)

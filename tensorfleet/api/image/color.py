@@ -154,6 +154,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
         pixels = reduce_prod(apply("StridedSlice", shape_of(image), [-3], [0], [1], end_mask=1))
         mean = reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
         deviation = reduce_std(image, axis=[-1, -2, -3], keepdims=True)
+        # TensorFlow's bound of the deviation, for images of one color.
         least = apply("Rsqrt", cast(pixels, dtypes.float32))
         return apply("RealDiv", image - mean, apply("Maximum", deviation, least), name=scope)
 

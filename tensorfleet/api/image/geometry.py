@@ -64,6 +64,7 @@ def _random_flip(image: TensorLike, axis: int, seed: int | None, name: str) -> T
         flipped = _flip_axes(image, axis)
         if image.shape.rank == 4:
             count = dimensions(image, 4)[0]
+            # One number per image: rounded, it says which of them are flipped.
             drawn = random_uniform([count], 0, 1.0, seed=seed)
             flips = cast(round_numbers(reshape(drawn, [count, 1, 1, 1])), image.dtype.base_dtype)
             stays = apply("Sub", to_tensor(1, image.dtype.base_dtype), flips)

@@ -83,6 +83,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
 def _window(size: int, sigma: float) -> Array:
     """A Gaussian bell [size, size, 1, 1] with sum one."""
+    # As TensorFlow computes it, in float32 and as a softmax, so that the last digits agree.
     places = np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2
     line = -0.5 * np.square(places) / np.float32(sigma) ** 2
     flat = (line[:, None] + line[None, :]).ravel()

@@ -102,6 +102,7 @@ def new_size(images: Tensor, size: TensorLike, preserve_aspect_ratio: bool) -> T
 def _resized(images: Tensor, size: Tensor, method: int | str, align_corners: bool) -> Tensor:
     known = constant_value(size)
     height, width = (None, None) if known is None else (int(v) for v in known)
+    # TensorFlow returns the images themselves, in their own type.
     if known is not None and images.shape.as_list()[1:3] == [height, width]:
         return images
     if method not in _METHODS:

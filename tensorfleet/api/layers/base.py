@@ -112,6 +112,7 @@ class Layer(Unconnected):
     def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
         made = memo[id(self)] = type(self).__new__(type(self))
         for key, value in self.__dict__.items():
+            # Variables and graphs are shared: a copy of a layer has the same weights.
             if key == "_graph" or of_graph(value):
                 made.__dict__[key] = value
             elif key in ("_scope", "_named_weights") or (
@@ -228,6 +229,7 @@ class Layer(Unconnected):
                 "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
             )
         wanted = not on_read if trainable is None else trainable
+        # A variable that is shared was regularized when it was made: a second loss would count twice.
         before = {id(v) for v in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)}
         kind = dtypes.as_dtype(dtype or self.dtype or dtypes.float32)
         with self._inside(self.built or self._reuse) as scope:
@@ -404,6 +406,7 @@ class Layer(Unconnected):
                 self.add_loss(loss / cast(tf_shape(output)[0], loss.dtype))
 
     def _check_graph(self, flat: list[Any]) -> None:
+        # Inside a function's body the layer belongs to the graph around it, as its variables do.
         graph = around(next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph()))
         if self._graph is not None and graph is not self._graph:
             raise ValueError(

@@ -142,6 +142,7 @@ class Conv(Layer):
 
     def _finish(self, made: Tensor) -> Tensor:
         if self.use_bias:
+            # `bias_add` knows no layout of three dimensions with the channels first.
             if self.rank == 1 and self.data_format == "channels_first":
                 made = made + reshape(self.bias, (1, self.filters, 1))
             else:

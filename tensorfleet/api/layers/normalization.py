@@ -125,6 +125,7 @@ class BatchNormalization(Layer):
         self.gamma = self._parameter("gamma", wanted) if self.scale else None
         self.beta = self._parameter("beta", wanted) if self.center else None
         assert self._scope is not None
+        # Moving averages are updated as a whole, so that they are never cut into parts.
         partitioner, self._scope._partitioner = self._scope.partitioner, None
         try:
             self.moving_mean = self._average("moving_mean", wanted)
@@ -265,6 +266,7 @@ class BatchNormalization(Layer):
         if self.virtual_batch_size is not None:
             mean, variance = (reduce_mean(t, 1, keepdims=True) for t in (mean, variance))
         if self.renorm:
+            # Renormalization (Ioffe 2017): gamma and beta correct the batch by what was seen before it.
             stddev = sqrt(variance + self.epsilon)
             factor, shift = self._corrections(mean, stddev)
             with control_dependencies([factor, shift]):
@@ -284,6 +286,7 @@ class BatchNormalization(Layer):
             self.add_update(self._moved(self.moving_variance, variance, part))
             return gamma, beta
         moved = self._moved(self.moving_stddev, stddev, part)
+        # The deviation is kept with epsilon inside, the variance without; rounding may make it negative.
         implied = relu(moved * moved - self.epsilon)
         self.add_update(
             self.moving_variance.assign(self._chosen(training, known, implied, self.moving_variance))

@@ -22,6 +22,7 @@ def applied(layer: type[Layer], arguments: dict[str, Any], **kwargs: Any) -> Any
     """Makes a layer with the arguments of a function, by name, and applies it to its inputs."""
     inputs = arguments.pop("inputs")
     reuse = arguments.pop("reuse")
+    # The name of a function is the scope of its variables: the same name with `reuse` finds them again.
     return layer(**arguments, _reuse=reuse, _scope=arguments["name"])(inputs, **kwargs)
 
 

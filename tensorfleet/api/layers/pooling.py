@@ -44,6 +44,7 @@ class _Pooling(Layer):
             axis = 3 if first else 2
             flat = _windows(apply("ExpandDims", inputs, axis), self, (1,))
             return apply("Squeeze", flat, squeeze_dims=[axis])
+        # As TensorFlow's layer does, whose op for volumes takes channels last only.
         if self._rank == 3 and first:
             last = transpose(inputs, (0, 2, 3, 4, 1))
             return transpose(_windows(last, self, (), "channels_last"), (0, 4, 1, 2, 3))

@@ -161,6 +161,7 @@ def _loop(
     else:
         longest = steps
     time = constant(0, dtypes.int32, name="time")
+    # Only the name is needed: TensorFlow's arrays are called so.
     with name_scope("dynamic_rnn") as base:
         pass
     element = [
@@ -194,6 +195,7 @@ def _loop(
         arrays = tuple(a.write(time, o) for a, o in zip(arrays, nest.flatten(output), strict=True))
         return time + 1, arrays, new
 
+    # At least one turn, so that the arrays learn the shape of their elements.
     bound = minimum(steps, maximum(1, longest))
     _, arrays, last = while_loop(
         lambda time, *_: time < bound,

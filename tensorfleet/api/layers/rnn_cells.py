@@ -106,6 +106,7 @@ class RNNCell(Layer):
     def _note(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Keeps the variables that the cell makes itself, by `tf.get_variable`."""
         variable = getter(*args, **kwargs)
+        # A partitioned variable counts by its parts, as in `tf.trainable_variables()`.
         parts = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
         known = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
         for v in parts:
@@ -324,5 +325,6 @@ def seed_of(base: int | None, salt: str) -> int | None:
     """A seed of its own for each place that draws random numbers, from the user's."""
     if base is None:
         return None
+    # TensorFlow's own recipe: the same seed drops the same units.
     text = f"{base}{salt}".encode()
     return int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF

@@ -120,6 +120,7 @@ def _step(
         result: list[Any] = cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
         return result
 
+    # Two conditions: all sequences are over, or none is; between the two each row chooses.
     found = cond(greater_equal(time, longest), lambda: zero + flat_state, run)
     for t, s in zip(found, zero + flat_state, strict=True):
         t.set_shape(s.shape)

@@ -277,6 +277,7 @@ class DropoutWrapper(Wrapper):
     def _step(
         self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
     ) -> tuple[Any, Any]:
+        # A tensor may become less than one: then units are dropped in any case.
         drops = {k: not isinstance(p, float) or p < 1.0 for k, p in self._keep.items()}
         if drops["input"]:
             inputs = self._drop(inputs, "input", self._keep["input"])

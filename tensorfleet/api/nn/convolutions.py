@@ -57,6 +57,7 @@ def with_space_to_batch(
         raise ValueError("dilation_rate must be known while the graph is built.")
     if (rates < 1).any():
         raise ValueError(f"dilation_rate must be positive, but is {rates.tolist()}")
+    # Without dilation nothing moves; explicit paddings are taken only here.
     if (rates == 1).all():
         return op(x, len(rates), padding)
     first = 2 if _is_channels_first(data_format) else 1
@@ -90,6 +91,7 @@ def _base_paddings(padding: Padding, filter_shape: TensorLike, rates: Array) -> 
     sizes = constant_value(to_tensor(filter_shape, name="filter_shape"))
     if sizes is None:
         raise ValueError("SAME padding with dilation needs a filter of known size.")
+    # What SAME would add around a window of the dilated size.
     extra = (sizes[: len(rates)] - 1) * rates
     return np.stack([extra // 2, extra - extra // 2], 1).astype(np.int32)
 
@@ -97,6 +99,7 @@ def _base_paddings(padding: Padding, filter_shape: TensorLike, rates: Array) -> 
 def _on_leading_axes(rates: Array, edges: Tensor, dims: list[int]) -> tuple[Array, Tensor | Array]:
     """Blocks and paddings (or crops) for all axes from 1 up to the last dilated one."""
     count, known = dims[-1], constant_value(edges)
+    # SpaceToBatchND moves the leading axes; with channels first those before the dilated ones get blocks of one.
     if dims == list(range(1, count + 1)):
         return rates, edges if known is None else known
     block = np.ones(count, np.int32)

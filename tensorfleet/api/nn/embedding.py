@@ -125,6 +125,7 @@ def _from_parts(
     else:
         raise ValueError(f"Unrecognized partition strategy: {strategy}. Use 'mod' or 'div'.")
     part = cast(part, "int32")
+    # Each part is gathered where it is, and only rows travel.
     rows_of = apply_list("DynamicPartition", row, part, num_partitions=count)
     places = apply_list("DynamicPartition", positions, part, num_partitions=count)
     found = []
@@ -158,5 +159,6 @@ def _consecutive(tables: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
     # in the parts of one row more, and in the others
     longer = flat // one_more
     shifted = flat - extra
+    # The first parts have one row more. Each formula is right for its own parts and too small for the others.
     part = apply("Maximum", longer, shifted // each)
     return part, apply("Select", part < extra, flat % (each + 1), (flat - extra) % each)

@@ -57,6 +57,7 @@ def embedding_lookup_sparse(
         segments = ids.indices[:, 0]
         if segments.dtype != dtypes.int32:
             segments = cast(segments, dtypes.int32)
+        # Each row is looked up once, however often it is named: it may be on another task.
         unique, where = apply_list("Unique", ids.values)
         rows = embedding_lookup(parts, unique, partition_strategy=partition_strategy, max_norm=max_norm)
         if rows.dtype in (dtypes.float16, dtypes.bfloat16):
@@ -161,6 +162,7 @@ def _without_invalid(
 ) -> tuple[SparseTensor, SparseTensor | None]:
     valid = apply("GreaterEqual", ids.values, np.zeros((), ids.dtype.as_numpy_dtype))
     if weights is not None:
+        # Always true: it is in TensorFlow's graph, too.
         valid = apply("LogicalAnd", valid, ones_like(weights.values, dtype=dtypes.bool_))
     ids, weights = sparse_retain(ids, valid), None if weights is None else sparse_retain(weights, valid)
     if weights is not None and positive:

@@ -50,8 +50,10 @@ def moments(
     with name_scope(name, "moments", [x, axes]):
         value = to_tensor(x)
         half = value.dtype.base_dtype in _HALVES
+        # The sum of many halves would lose their digits.
         y = cast(value, dtypes.float32) if half else value
         mean = reduce_mean(y, axes, keepdims=True, name="mean")
+        # The gradient by the mean is zero in exact numbers: stopping it saves the rounding and the work.
         distance = apply("SquaredDifference", y, apply("StopGradient", mean))
         variance = reduce_mean(distance, axes, keepdims=True, name="variance")
         return _finish(mean, variance, axes, keep, value.dtype.base_dtype if half else None)
@@ -237,8 +239,8 @@ def dropout(
     try:
         share = 1.0 - keep_prob if keep_prob is not None else rate
     except TypeError:
-        told = f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
-        raise ValueError(told) from None
+        message = f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
+        raise ValueError(message) from None
     if share is None:
         raise ValueError("You must provide a rate to dropout.")
     with name_scope(name, "dropout", [x]):

@@ -88,6 +88,7 @@ def compute_sampled_logits(
         if remove_accidental_hits:
             hits = _accidental(classes, sampled, num_true, num_sampled, sampled_logits.dtype.base_dtype)
             sampled_logits = sampled_logits + hits
+        # A class that is drawn often would count too much: its logit is lowered by the logarithm of how often.
         if subtract_log_q:
             true_logits = true_logits - apply("Log", true_count)
             sampled_logits = sampled_logits - apply("Log", sampled_count)

@@ -116,6 +116,7 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
         dims = shape_of(signal)
         frames = dims[-2] if known[-2] is None else known[-2]
         length = dims[-1] if known[-1] is None else known[-1]
+        # Frames that do not overlap are the signal itself.
         if isinstance(length, int) and length == _known(step):
             whole = reshape(signal, concat([dims[:-2], [frames * length]], 0), name="fast_path")
             whole.set_shape([*known[:-2], frames * length if isinstance(frames, int) else None])
@@ -161,6 +162,7 @@ def _raised_cosine(
         known = constant_value(length)
         if known is not None and int(known) == 1:
             return apply("Fill", [1], to_tensor(1, kind), name="ones")
+        # A periodic window of odd length is the symmetric one, as TensorFlow 1 has it.
         even = 1 - length % 2
         total = cast(length + cast(periodic, dtypes.int32) * even - 1, kind)
         places = cast(range_(length), kind)

@@ -41,6 +41,7 @@ def _scalar(x: TensorLike, name: str) -> Size:
 
 def _enclosing_power_of_two(value: Size) -> Size:
     if isinstance(value, int):
+        # The smallest power of two that is not below the value.
         return 1 << max(value - 1, 0).bit_length()
     bits = apply("Ceil", apply("Log", cast(value, dtypes.float32)) / math.log(2.0))
     result: Size = cast(apply("Pow", 2.0, bits), value.dtype.base_dtype)
@@ -189,12 +190,14 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _dct1(x: Tensor, length: Size, norm: str | None) -> Tensor:
+    # A cosine transform of type 1 is the Fourier transform of the signal and its mirror image.
     mirrored = concat([x, apply("ReverseV2", x[..., 1:-1], [len(x.shape.as_list()) - 1])], -1)
     return real(rfft(mirrored, None))
 
 
 def _dct2(x: Tensor, length: Size, norm: str | None) -> Tensor:
     kind = x.dtype.base_dtype
+    # Of type 2: that of the signal and as many zeros, turned by half a sample.
     spectrum = rfft(x, [2 * length])[..., :length]
     made = real(spectrum * (_phase(length, -1.0, kind) * _wide(to_tensor(2.0, kind))))
     if norm != "ortho":
