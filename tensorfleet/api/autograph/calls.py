@@ -93,6 +93,7 @@ def function_of(f: object) -> tuple[types.FunctionType | None, tuple[Any, ...]]:
         return inner, (f.__self__, *first)
     if isinstance(f, type) or not callable(f):
         return None, ()
+    # An object with `__call__`: the function is its class's, and the object its first argument.
     call = type(f).__call__
     return (call, (f,)) if isinstance(call, types.FunctionType) else (None, ())
 
@@ -312,7 +313,7 @@ _OVERLOADS: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.zip: _zip,
 }
 
-# What converted code names: this module is its `ag__`.
+# The names that converted code uses: this module is its `ag__`.
 Undefined, UndefinedReturnValue = operators.Undefined, operators.UndefinedReturnValue
 retval, ldu, not_, and_, or_ = operators.retval, operators.ldu, operators.not_, operators.and_, operators.or_
 eq, not_eq = operators.eq, operators.not_eq

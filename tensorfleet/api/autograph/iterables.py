@@ -28,5 +28,5 @@ def register(iterable: Sequenced) -> None:
 
 
 def registered_for(value: object) -> Sequenced | None:
-    """What was registered for the class of a value."""
+    """The registered entry for the class of a value."""
     return next((r for r in _REGISTERED if isinstance(value, r.kind)), None)

@@ -1,4 +1,4 @@
-"""Which variables a statement sets, and which of them anything behind it still reads."""
+"""Liveness: which variables a statement sets, and which of them later statements still read."""
 
 from __future__ import annotations
 
@@ -76,13 +76,16 @@ def writes(node: ast.AST) -> set[str]:
 
 
 def writes_of(body: list[ast.stmt]) -> set[str]:
-    """What the statements of a block set."""
+    """The variables that the statements of a block set."""
     return {name for statement in body for name in writes(statement)}
 
 
 def live_into(body: list[ast.stmt], after: set[str]) -> set[str]:
-    """What a block reads before it sets it, and what is read behind it. Each branch and loop inside gets as `live_out` what
-    is read behind it, and a loop as `live_in` what a turn of it reads from the one before."""
+    """The variables that a block reads before it sets them, and those read behind it.
+
+    Each branch and loop inside gets as `live_out` the variables read behind it, and a loop as `live_in` those that a turn
+    of it reads from the one before.
+    """
     live = set(after)
     for statement in reversed(body):
         live = _before(statement, live)

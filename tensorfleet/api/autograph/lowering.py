@@ -109,7 +109,7 @@ def _ends_with(loop: ast.For | ast.While, flag: str) -> None:
 
 
 def _flagged(body: list[ast.stmt], kind: type[ast.stmt], flag: str) -> list[ast.stmt]:
-    """A block in which a flag is set instead of a statement of a kind; what is behind looks at it."""
+    """A block in which a flag is set instead of a statement of a kind; the statements behind it test the flag."""
     made: list[ast.stmt] = []
     for i, statement in enumerate(body):
         if isinstance(statement, kind):
@@ -151,7 +151,7 @@ def _returns(body: list[ast.stmt]) -> bool:
 
 
 def _both_ways(body: list[ast.stmt]) -> list[ast.stmt]:
-    """What is behind a branch that returns belongs to the other branch: then both have a value."""
+    """Moves the statements behind a branch that returns into the other branch: then both have a value."""
     made: list[ast.stmt] = []
     for i, statement in enumerate(body):
         made.append(statement)
@@ -160,6 +160,7 @@ def _both_ways(body: list[ast.stmt]) -> list[ast.stmt]:
                 setattr(statement, name, _both_ways(getattr(statement, name)))
         if not isinstance(statement, ast.If) or not body[i + 1 :]:
             continue
+        # `tf.cond` needs a value from both branches.
         yes, no = _returns(statement.body), _returns(statement.orelse)
         if yes and not no:
             statement.orelse = _both_ways([*statement.orelse, *body[i + 1 :]])

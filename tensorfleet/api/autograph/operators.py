@@ -1,4 +1,4 @@
-"""`ag__`: what branches, loops and logic of converted functions do, with tensors or with Python's own values."""
+"""`ag__`: the branches, loops and logic of converted functions, with tensors or with Python's own values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tensorfleet.ops.math.compare import equal, logical_not, not_equal
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 _PLAIN = (bool, int, float, str)
-# What only hands values on, into branches and loops and from turn to turn.
+# Operations that only hand values on, into branches and loops and from turn to turn.
 _PASSING = {"Enter", "RefEnter", "Switch", "RefSwitch", "NextIteration", "RefNextIteration", "LoopCond"}
 
 #: The values of the variables that a branch or a loop sets.
@@ -52,11 +52,11 @@ class Undefined:
 
 
 class UndefinedReturnValue:
-    """Stands for what a function returns as long as it has not."""
+    """Stands for the returned value of a function that has not returned yet."""
 
 
 def retval(value: Any) -> Any:
-    """What a function returns: None if nothing was said."""
+    """The returned value of a function: None without a `return`."""
     return None if isinstance(value, UndefinedReturnValue) else value
 
 
@@ -152,16 +152,17 @@ def if_stmt(
 
     yes, no = branch(body, "if", "else"), branch(orelse, "else", "if")
     if not results:
-        # What a branch does besides setting variables is done if it is taken.
+        # A branch that sets no variable still has its effects if it is taken.
         tf_cond(test, lambda: group(*_effects_of(yes)), lambda: group(*_effects_of(no)))
         set_state(before)
         return
+    # Strict: a single value stays in its tuple.
     found = tf_cond(test, yes, no, strict=True)
     set_state((*found, *before[results:]))
 
 
 def _effects_of(run: Callable[[], Any]) -> list[Operation]:
-    """Runs a block; the operations that it made for what they do."""
+    """Runs a block; the operations with effects that it made."""
     graph = get_default_graph()
     start = len(graph.get_operations())
     run()
@@ -180,7 +181,7 @@ def _acts(op: Operation, here: ControlFlowContext | None) -> bool:
 
 
 def _behind(effects: list[Operation], values: State) -> State:
-    """Values that are known when what a block does is done."""
+    """Values that wait for the effects of a block."""
     if not effects:
         return values
     with control_dependencies(effects):

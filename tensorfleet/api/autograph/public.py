@@ -1,4 +1,4 @@
-"""`tf.autograph`: functions converted on request, their source, and what is left as it is."""
+"""`tf.autograph`: functions converted on request, their source, and functions left as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ export("python.autograph.impl.api.ConversionError")(ConversionError)
 
 @export("autograph.experimental.Feature", "python.autograph.core.converter.Feature")
 class Feature(enum.Enum):
-    """What may be converted besides what always is."""
+    """Optional features of conversions."""
 
     ALL = "ALL"
     AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
@@ -81,7 +81,7 @@ def to_code(
     "python.autograph.impl.api.do_not_convert",
 )
 def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A function that stays as it is, and all that it calls."""
+    """A function that is not converted, nor any function that it calls."""
     if func is None:
         return do_not_convert
 
@@ -114,7 +114,7 @@ def convert(
 
 @export("autograph.set_verbosity", "contrib.autograph.set_verbosity")
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much is told about conversions; 0 tells nothing."""
+    """Sets how much is logged about conversions; 0 logs nothing."""
     _state.update(verbosity=level, to_stdout=alsologtostdout)
 
 

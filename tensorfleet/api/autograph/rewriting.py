@@ -90,7 +90,7 @@ class _FunctionRewriter(ast.NodeTransformer):
         return sorted(simple), [*sorted(results), *sorted(carried)], len(results)
 
     def _declarations(self, names: list[str], state: list[str]) -> str:
-        """What a block made a function says of the variables that are not its own."""
+        """The `nonlocal` and `global` declarations of a block that becomes a function."""
         around = [n for n in names if n in state and n not in self._outside]
         inherited = [n for n in names if n in self._outside]
         lines = [f"nonlocal {', '.join(around)}"] if around else []
@@ -165,6 +165,7 @@ class _FunctionRewriter(ast.NodeTransformer):
             rest = _unless(flags, None, node)
             asked = parsed(f"def {extra}():\n return test__", node, test__=self.visit(rest))
         made = self._block(body, item, self._declarations(names, state), node.body, node)
+        # The target may be a tuple or an attribute, which no argument of a function can be.
         target = ast.copy_location(ast.Assign([node.target], ast.Name(item, ast.Load())), node)
         made.body.insert(1, ast.fix_missing_locations(target))  # type: ignore[attr-defined]
         call = f"ag__.for_stmt(iter__, {extra}, {body}, {get}, {change}, {tuple(state)!r})"

@@ -41,7 +41,7 @@ _JOIN_SECONDS = 5
 
 
 class _PrefetchBuffer:
-    """What the thread has fetched and nobody has taken yet. Knows neither the run nor who owns it."""
+    """The elements that the thread has fetched and nobody has taken yet. It knows neither the run nor its owner."""
 
     def __init__(self, source: DatasetRun, room: int, step: StepContext) -> None:
         self.source = source
@@ -115,7 +115,7 @@ class PrefetchRun(DatasetRun):
         self._thread: threading.Thread | None = None
 
     def next(self, n: int, step: StepContext) -> Block | None:
-        """What is there already, or the first that comes."""
+        """The elements that were fetched already, or the first that comes."""
         buffer = self._buffer
         self.begin()
         while True:
@@ -140,14 +140,14 @@ class PrefetchRun(DatasetRun):
             self._thread.start()
 
     def save(self) -> dict[str, Any]:
-        """What is fetched, and where the thread is, between two elements."""
+        """The fetched elements and the place of the source, between two elements."""
         buffer = self._buffer
         # `working` first: an element on its way is in neither the source nor the buffer.
         with buffer.working, buffer.lock:
             return {"ready": list(buffer.ready), "ended": buffer.ended, "source": self._source.save()}
 
     def restore(self, state: dict[str, Any], step: StepContext) -> None:
-        """Has what was fetched."""
+        """Takes over the elements that were fetched."""
         if state.keys() != {"ready", "ended", "source"}:
             raise other_dataset()
         buffer = self._buffer
@@ -182,7 +182,7 @@ class PrefetchRun(DatasetRun):
             buffer.taken.set()
 
     def close(self) -> None:
-        """Ends the thread, then what it read from."""
+        """Ends the thread, then its source."""
         self._buffer.close()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -200,7 +200,7 @@ class PrefetchRun(DatasetRun):
 
 
 class MemoryCache(Node):
-    """A dataset that is computed once: the first complete run keeps what it gave."""
+    """A dataset that is computed once: the first complete run keeps its elements."""
 
     def __init__(self, source: Node) -> None:
         self._source = source
@@ -364,7 +364,7 @@ class _Stored(DatasetRun):
         return block_of(elements, list(come) if several else np.array(come))
 
     def restore(self, state: dict[str, Any], step: StepContext) -> None:
-        """Passes over what was given."""
+        """Passes over the elements that were given."""
         super().restore(state, step)
         self._reader.read_many(self._given)
 

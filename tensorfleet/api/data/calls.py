@@ -71,7 +71,7 @@ class CallStep(StepContext):
         self._step.hold(held)
 
     def let_go(self, held: Event) -> None:
-        """Ends what `hold` began."""
+        """Takes back a `hold`."""
         self._step.let_go(held)
 
     def cancel(self, reason: errors.OpError) -> None:
@@ -88,7 +88,7 @@ class DatasetFunction:
         self._program: Program | None = None
         self._planning = threading.Lock()
         self._pool = shared_pool()
-        #: the arguments of a call, and after them what is captured
+        #: the arguments of a call, and after them the captured tensors
         self._arguments = [*graph.inputs, *graph.captures.values()]
         self._together: _BlockProgram | None = _BlockProgram.of(graph, self._arguments, len(self._captured))
         self._drawing = threading.Lock()
@@ -99,7 +99,7 @@ class DatasetFunction:
         return self._together is not None
 
     def call(self, arguments: Sequence[Any], step: StepContext) -> Element:
-        """What the function gives for one element."""
+        """The function's results for one element."""
         # Read without the lock: a program never changes once it is planned.
         program = self._program
         if program is None:
@@ -316,7 +316,7 @@ def _reshape(op: Operation, many: Values, once: Values, n: int) -> _Results:
     if -1 in target:
         rest = int(np.prod([d for d in target if d >= 0], dtype=np.int64))
         target[target.index(-1)] = size // rest if rest else 0
-    # The kernel has the words for what is wrong, element by element.
+    # The kernel raises the error, element by element.
     if any(d < 0 for d in target) or int(np.prod(target, dtype=np.int64)) != size:
         return None
     return (column.reshape(n, *target),)
@@ -414,7 +414,7 @@ def _to_dense(op: Operation, many: Values, once: Values, n: int) -> _Results:
     column = np.concatenate(places)[:, 0]
     in_order = (column[1:] > column[:-1]) | (row[1:] != row[:-1])
     if not in_order.all() or (column < 0).any() or (column >= lengths[row]).any():
-        return None  # one by one they say what is wrong
+        return None  # one by one, the kernel raises the error
     ends = np.cumsum(lengths)
     flat = np.concatenate(values)
     out = np.full(int(lengths.sum()), once[op._inputs[3]], flat.dtype)

@@ -82,7 +82,7 @@ class _CsvRun(DatasetRun):
             raise self._reworded(e.message, self._count - 1) from None
 
     def _reworded(self, text: str, number: int) -> OpError:
-        """What is wrong with a record, in the words for a file; they differ from those for one line."""
+        """The error of a record, in the words for a file; they differ from those for one line."""
         for ours, theirs in _WORDS.items():
             text = re.sub(ours, theirs, text)
         text = text.replace("record 0", f"record {number}")
@@ -348,7 +348,7 @@ def _counted(names: list[str], width: int, header: bool, *reading: Any) -> Itera
 
 
 def _inferred(rows: Iterator[list[str]], chosen: list[int], na: str, most: int | None) -> list[Array]:
-    """A default per column, of the narrowest type that fits what the first rows hold."""
+    """A default per column, of the narrowest type that fits the first rows."""
     # From narrow to wide: a column gets the widest type that one of its values needs.
     order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string]
     kinds: list[Any] = [None] * len(chosen)

@@ -93,6 +93,7 @@ class Dataset(LegacyMethods, Described):
     def __repr__(self) -> str:
         types = str(map_leaves(lambda leaf: repr(leaf.dtype), self._structure)).replace("'", "")
         shapes = str(map_leaves(lambda leaf: str(leaf.shape), self._structure)).replace("'", "")
+        # The class that TensorFlow 1.15 shows for every transformation.
         name = "DatasetV1Adapter" if type(self) is Dataset else type(self).__name__
         return f"<{name} shapes: {shapes}, types: {types}>"
 
@@ -171,7 +172,7 @@ class Dataset(LegacyMethods, Described):
         output_shapes: Nested = None,
         args: Iterable[TensorLike] | None = None,
     ) -> Dataset:
-        """A dataset of what a Python generator yields; it is called anew for every run through the dataset."""
+        """A dataset of the elements of a Python generator, which is called anew for every run through the dataset."""
         from tensorfleet.api.data.generators import from_generator
 
         return from_generator(generator, output_types, output_shapes, args)
@@ -367,7 +368,7 @@ class Dataset(LegacyMethods, Described):
         return self._calling(kind, _inner(function, "map_func"), function, *given)
 
     def reduce(self, initial_state: Nested, reduce_func: Callable[..., Any]) -> Any:
-        """What is left after `state = reduce_func(state, element)` for every element, as tensors."""
+        """The last state after `state = reduce_func(state, element)` for every element, as tensors."""
         state = structures.converted(initial_state, "initial_state")
         function, structure = _stateful(reduce_func, state, self._structure, "reduce", with_output=False)
         outputs = apply_list(
@@ -388,7 +389,9 @@ class Dataset(LegacyMethods, Described):
         return made
 
 
+# These ops have neither attribute in TensorFlow: their elements are always strings, or given by their inputs.
 _UNDECLARED = {"TextLineDataset", "TFRecordDataset", "FixedLengthRecordDatasetV2", "SparseTensorSliceDataset"}
+# These have no `output_types`: the attribute for the types of their inputs says it.
 _TYPED_BY_INPUTS = {"TensorDataset", "TensorSliceDataset", "PaddedBatchDatasetV2"}
 
 
@@ -402,7 +405,7 @@ class VariantDataset(Dataset):
 
 
 def _in_common(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes agree on."""
+    """The dimensions that two shapes agree on."""
     if a.rank is None or a.rank != b.rank:
         return TensorShape(None)
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list(), strict=True)])
@@ -466,4 +469,5 @@ def _spread(call: Callable[..., Any], kept: Structure, structure: Structure) -> 
     return run
 
 
+# AutoGraph cannot import datasets, which are built on it.
 register(Sequenced(Dataset, lambda items, start: items.enumerate(start), Dataset.zip))

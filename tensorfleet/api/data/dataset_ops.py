@@ -65,12 +65,12 @@ def _texts(value: Array) -> list[bytes]:
 
 
 def run_of(node: Node, make: Callable[[DatasetRun], DatasetRun]) -> Node:
-    """A dataset and what is done to each run through it."""
+    """A dataset whose runs are transformed."""
     return StartNode(lambda step: make(node.start(step)))
 
 
 def _moved(node: Node, make: Callable[[DatasetRun], DatasetRun]) -> Node:
-    """For what only chooses and orders elements."""
+    """Like `run_of`, for a transformation that only chooses and orders elements."""
     return StartNode(lambda step: on_positions(node.start(step), make))
 
 

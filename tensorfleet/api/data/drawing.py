@@ -57,6 +57,7 @@ def drawn(
         and isinstance(column := many.get(op._inputs[0]), np.ndarray)
         and column.ndim > 1
     ):
+        # Each element gets the numbers that it would have drawn alone, and those that it would have left unused.
         blocks = n * philox.reserved(op.type, column.shape[1])
         return [shuffle_each(streams.take(op, blocks), column)]
     if spec.rng is None:

@@ -85,6 +85,7 @@ def map_and_batch(
         raise ValueError(
             "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
         )
+    # `num_parallel_batches` is the older argument, which counts whole batches.
     calls = num_parallel_calls if num_parallel_calls is not None else batch_size * (num_parallel_batches or 1)
 
     def transform(dataset: Dataset) -> Dataset:

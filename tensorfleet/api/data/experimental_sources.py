@@ -138,7 +138,7 @@ _COUNTS: dict[str, Callable[[Operation], int]] = {
 }
 
 
-# -- what elements are -------------------------------------------------------------------------------
+# -- descriptions of elements -------------------------------------------------------------------------------
 
 
 @export("data.experimental.get_structure")
@@ -186,7 +186,7 @@ class Reducer:
 
 @export("data.experimental.group_by_reducer", "contrib.data.group_by_reducer")
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """One element per key: what a reducer makes of all the elements with that key."""
+    """One element per key: the result of a reducer for all elements with that key."""
 
     def reduced(key: Tensor, group: Dataset) -> Dataset:
         last = group.reduce(reducer.init_func(key), reducer.reduce_func)

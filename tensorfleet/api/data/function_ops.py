@@ -78,7 +78,7 @@ def _parallel_map(ctx: HostContext, node: Node, captured: list[Any], calls: Arra
 
 
 def _mapped(node: Node, function: DatasetFunction, calls: int) -> Node:
-    """On threads if that is wanted, and if blocks do not go through the function all at once."""
+    """A mapped dataset: on threads if asked for, and if blocks do not go through the function all at once."""
     if calls == 1 or function.by_block:
         return run_of(node, lambda run: mapping.MapRun(run, function))
     return StartNode(lambda step: ParallelMapRun(node.start(step), function, calls, step))

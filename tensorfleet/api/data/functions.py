@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Traced:
-    """A traced function: its body, what it captures, and the structure of what it returns."""
+    """A traced function: its body, its captures, and the structure of its results."""
 
     def __init__(self, graph: FunctionGraph, result: Nested) -> None:
         self.graph = graph
@@ -73,10 +73,10 @@ def traced(function: Callable[..., Any], what: str, *arguments: Structure) -> Tr
         from tensorfleet.graph.scopes import get_default_graph
 
         graph = get_default_graph()  # type: ignore[assignment]
-        # What is found in collections outside is found inside; what is added inside stays there.
+        # Items of collections outside are found inside; items added inside stay there.
         graph._collections = {key: list(items) for key, items in graph.outer._collections.items()}
         call(*tensors)
-        # What is captured is given back as it is.
+        # A captured tensor may be a result, too.
         graph.outputs = [t if t.graph is graph else graph.capture(t) for t in graph.outputs]
 
     body, _ = trace(run, f"Dataset_{what}_{label}", [(leaf.flat_dtype, leaf.flat_shape) for leaf in flat])
@@ -93,7 +93,7 @@ def _full(what: str) -> str:
 
 
 def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
-    """Says so when a function makes tables, which nobody will fill, or draws by a seed from around it."""
+    """Warns when a function makes tables, which nobody will fill, or draws by a seed from around it."""
     if body.get_collection(GraphKeys.TABLE_INITIALIZERS) != body.outer.get_collection(
         GraphKeys.TABLE_INITIALIZERS
     ):

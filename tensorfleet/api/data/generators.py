@@ -1,4 +1,4 @@
-"""Datasets of what Python generators yield."""
+"""Datasets of the elements that Python generators yield."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class _Iterator:
             self._call.set()
         if self._coming is not None:
             self._coming.stop()
+        # Iterators of other kinds than generators need not have one.
         close = getattr(self._made, "close", None)
         # One that is still running ends by itself.
         if close is not None and not getattr(self._made, "gi_running", False):
@@ -78,7 +79,7 @@ class _Generators:
         return np.int64(number)
 
     def next(self, step: StepContext, number: Array) -> Any:
-        """What an iterator gives next; StopIteration at its end."""
+        """The next element of an iterator; StopIteration at its end."""
         return self._running[int(number)].next(step)
 
     def finish(self, step: StepContext, number: Array) -> np.int64:
@@ -132,7 +133,7 @@ def from_generator(
 
 
 def _components(value: Nested, structure: Structure, types: Nested) -> list[Array]:
-    """What a generator yielded as arrays, checked."""
+    """The yielded element of a generator, as arrays of the right types and shapes."""
     if isinstance(value, list):
         value = tuple(value)
     try:

@@ -21,7 +21,7 @@ ENDLESS_TURN = 1 << 62  # of a dataset whose turn never ends
 
 
 class _Open:
-    """A dataset that a function made of an element, open: its run, and what was read of it before its turn."""
+    """An open dataset that a function made of an element: its run, and the elements read before its turn."""
 
     __slots__ = ("element", "held", "place", "run")
 

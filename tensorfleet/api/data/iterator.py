@@ -20,6 +20,7 @@ from tensorfleet.graph.scopes import add_to_collection, colocate_with, get_defau
 if TYPE_CHECKING:
     from tensorfleet.api.data.dataset import Dataset
 
+# TensorFlow's own number: more calls usually mean a `get_next()` inside a training loop.
 _MAX_GET_NEXT_CALLS = 32
 _MANY_CALLS_WARNING = (
     "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
@@ -141,7 +142,7 @@ def _resource(structure: Structure, shared_name: str | None) -> Tensor:
 
 
 def _warn_of_other_graphs(dataset: Dataset) -> None:
-    """Says so when a dataset, or one it is made from, was made in another graph than the iterator is."""
+    """Warns when a dataset, or one it is made from, was made in another graph than the iterator."""
     here, rest = get_default_graph(), [dataset]
     while rest:
         one = rest.pop()
@@ -212,5 +213,5 @@ def get_output_shapes(dataset_or_iterator: Described) -> Any:
 
 @export("data.get_output_classes")
 def get_output_classes(dataset_or_iterator: Described) -> Any:
-    """What an element's components are."""
+    """The classes of an element's components."""
     return structures.classes_of(dataset_or_iterator._structure)

@@ -147,6 +147,7 @@ class IteratorState:
         self._drop()
 
 
+# Weak: a handle must not keep an iterator, its threads and its files alive after its session.
 _by_handle: weakref.WeakValueDictionary[bytes, IteratorState] = weakref.WeakValueDictionary()
 
 _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}

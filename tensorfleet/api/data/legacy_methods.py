@@ -1,4 +1,4 @@
-"""Methods that datasets had in TensorFlow 1.2 and 1.3; what they do is a transformation to `apply` since."""
+"""Methods that datasets had in TensorFlow 1.2 and 1.3; since then they are transformations for `apply`."""
 
 from __future__ import annotations
 

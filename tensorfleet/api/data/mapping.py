@@ -1,4 +1,4 @@
-"""What is done to datasets by calling functions: mapping, filtering, scanning, grouping."""
+"""Transformations of datasets that call functions: mapping, filtering, scanning, grouping."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MapRun(DerivedRun):
         self._failure: errors.OpError | None = None
 
     def next(self, n: int, step: StepContext) -> Block | None:
-        """What the function gives for the next elements."""
+        """The function's results for the next elements."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -106,7 +106,7 @@ class FilterRun(DerivedRun):
 
 
 class _WithResults(MapRun):
-    """Elements together with what a function gives for each."""
+    """Elements together with the results of a function for each."""
 
     def next(self, n: int, step: StepContext) -> Block | None:
         """The next elements, each with its result as last component."""
@@ -120,6 +120,7 @@ class _WithResults(MapRun):
         if columns is not None:
             self._count += block.size
             return Block(block.size, [*block.columns, *columns], block.places)
+        # One element at a time: the error of a later one must come at its turn.
         first = block.part(0, 1)
         if block.size > 1:
             self._rest = block.part(1, block.size)
@@ -194,7 +195,7 @@ class GroupByWindowRun(DerivedRun):
         self._groups: dict[int, list[Block]] = {}
         self._sizes: dict[int, int] = {}
         self._unsorted: Block | None = None  # elements that are in no group yet, with their keys
-        #: a key, its elements, and the run through what the function made of them
+        #: a key, its elements, and the run through the dataset that the function made of them
         self._current: tuple[int, Block, DatasetRun] | None = None
         self._ended = False
 
@@ -300,7 +301,7 @@ class GroupByWindowRun(DerivedRun):
 
 
 class GenerateRun(DatasetRun):
-    """What a function gives until it raises OutOfRangeError; others open and close what it reads from."""
+    """The results of a function until it raises OutOfRangeError; two other functions open and close its source."""
 
     def __init__(self, begin: DatasetFunction, after: DatasetFunction, finish: DatasetFunction) -> None:
         self._begin, self._after, self._finish = begin, after, finish

@@ -43,11 +43,11 @@ class DatasetRun(abc.ABC):
         return None if block is None else block.element(0)
 
     def may_read_ahead(self) -> bool:
-        """Whether nobody can tell when its elements are read: it may as well be before they are asked for."""
+        """Whether its elements may be read before they are asked for: reading them has no effect that anybody sees."""
         return False
 
     def close(self) -> None:
-        """Ends it: threads and files are given back. Most have none."""
+        """Ends it: stops its threads and closes its files. Most have none."""
         return None
 
     def save(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class DatasetRun(abc.ABC):
 
 
 def other_dataset() -> errors.OpError:
-    """What is raised when a state does not fit."""
+    """The error for a state of another dataset."""
     return errors.invalid(
         "The saved iterator went through another dataset than this one. Build the pipeline as it was when the "
         "checkpoint was written (what `cache()` held in memory is not saved)."
@@ -74,7 +74,7 @@ def other_dataset() -> errors.OpError:
 
 
 def cannot_save(what: str) -> errors.OpError:
-    """What is raised for runs that cannot tell where they are."""
+    """The error of runs whose place cannot be saved."""
     return errors.FailedPreconditionError(None, None, f"The place of an iterator in {what} cannot be saved.")
 
 
@@ -87,7 +87,7 @@ class Node(abc.ABC):
 
 
 class StartNode(Node):
-    """A dataset given by how to begin."""
+    """A dataset that a function starts."""
 
     def __init__(self, start: Callable[[StepContext], DatasetRun]) -> None:
         self._start = start
@@ -98,7 +98,7 @@ class StartNode(Node):
 
 
 class DerivedRun(DatasetRun):
-    """A run that changes what another gives."""
+    """A run over the elements of another run."""
 
     inner = ("source",)
     #: whether it calls no function and writes nothing
@@ -260,7 +260,7 @@ class ColumnSlices(Node):
 
 
 def on_positions(run: DatasetRun, make: Callable[[DatasetRun], DatasetRun]) -> DatasetRun:
-    """Applies what does not look at the elements; of rows in memory only their positions pass through it."""
+    """Applies a transformation that does not look at the elements; of rows in memory only the positions pass through it."""
     if isinstance(run, RowsRun):
         return RowsRun(run.columns, make(run.where), run.places)
     return make(run)

@@ -24,6 +24,7 @@ from tensorfleet.ops.common import SCALAR
 if TYPE_CHECKING:
     from tensorfleet.runtime.scheduling.host_ops import HostContext
 
+# Variants that carry an element inside this process.
 _SCALAR: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True}
 
 
@@ -97,7 +98,7 @@ not_differentiable("IteratorGetNextAsOptional")
 
 @export("data.experimental.Optional")
 class Optional:
-    """An element that may be missing: what `get_next_as_optional` gives, at the end too."""
+    """An element that may be missing, as `get_next_as_optional` gives it."""
 
     _variant_tensor: Tensor
     _structure: Structure

@@ -152,7 +152,7 @@ class Options(_OptionSet):
         self.experimental_threading = ThreadingOptions()
 
     def merge(self, options: Options) -> Options:
-        """What both set; ValueError where they set different values."""
+        """The options that either sets; ValueError where they set different values."""
         return _merged(self, options)
 
 

@@ -1,4 +1,4 @@
-"""What `Dataset.padded_batch` fills elements up to, and with."""
+"""The shapes and values that `Dataset.padded_batch` fills elements up to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorfleet.graph.operation import Tensor
 
 
 def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
-    """What a component is filled up to, as int64 numbers: -1 for the longest of a batch."""
+    """The shape that a component is filled up to, as int64 numbers: -1 for the longest of a batch."""
     if isinstance(asked, (list, tuple, np.ndarray)):  # -1 is another word for None
         asked = [None if isinstance(d, (int, np.integer)) and d < 0 else d for d in asked]
     try:
@@ -46,7 +46,7 @@ def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
 
 
 def _has_room(padded: TensorShape, shape: TensorShape) -> bool:
-    """Whether what has a shape can be filled up to another."""
+    """Whether a component of one shape can be filled up to another."""
     if padded.rank is None or shape.rank is None:
         return True
     pairs = zip(padded.as_list(), shape.as_list(), strict=False)
@@ -54,12 +54,12 @@ def _has_room(padded: TensorShape, shape: TensorShape) -> bool:
 
 
 def static_shape(shape: Tensor) -> TensorShape:
-    """What is known of a shape that is a tensor."""
+    """The known dimensions of a shape that is a tensor."""
     return constant_value_as_shape(shape)
 
 
 def padding(structure: Structure, values: Nested) -> list[Tensor]:
-    """What each component is filled up with: zeros, unless something else is asked for."""
+    """The value that fills each component up: zero, unless the user gives another."""
     leaves = flatten(structure)
     if values is None:
         given: list[Any] = [

@@ -117,7 +117,7 @@ class ParallelMapRun(DerivedRun):
         self._threads = 0
 
     def close(self) -> None:
-        """Ends the threads once they are done with what they have, and the source."""
+        """Ends the threads after their current calls, and the source."""
         self._end_threads()
         self._flying.clear()
         self._ended = True
@@ -134,7 +134,7 @@ class ParallelMapRun(DerivedRun):
         return {**state, "source": self.source.save()}
 
     def restore(self, state: dict[str, Any], step: StepContext) -> None:
-        """Calls the function with what was taken."""
+        """Calls the function with the elements that were taken."""
         if state.keys() != {"flying", "count", "ended", "source"}:
             raise other_dataset()
         self.source.restore(state["source"], step)

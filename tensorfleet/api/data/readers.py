@@ -127,6 +127,7 @@ def list_files(file_pattern: TensorLike, shuffle: bool | None, seed: int | None)
     found = matching_files(pattern)
     some = apply("Greater", shape(found)[0], 0, name="match_not_empty")
     check = Assert(some, ["No files matched pattern: ", pattern], summarize=1, name="assert_not_empty")
+    # The check runs when the step does: the files may come into being after the graph is built.
     with control_dependencies([check]):
         found = apply("Identity", found)
     files = Dataset.from_tensor_slices(found)

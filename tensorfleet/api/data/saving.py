@@ -1,7 +1,7 @@
 """Where an iterator is in its dataset, as bytes.
 
 Runs say where they are in plain values: numbers, arrays, blocks, and lists and dictionaries of these. The bytes
-are a description in JSON, and beside it what JSON has no words for.
+are a description in JSON, and behind it the arrays and strings, which JSON cannot hold.
 """
 
 from __future__ import annotations

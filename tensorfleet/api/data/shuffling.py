@@ -116,7 +116,7 @@ class ShuffleRun(DerivedRun):
         return Block(len(rows), columns[:-1], columns[-1]) if self._placed else Block(len(rows), columns)
 
     def save(self) -> dict[str, Any]:
-        """The elements in the buffer and what the next draws depend on."""
+        """The elements in the buffer and the state of the random numbers."""
         held = self._block(np.array(self._live[self._start :], np.int64))
         state = {"held": held, "ended": self._ended, "random": _place(self._random)}
         return {**state, "rounds": _place(self._rounds.random), "source": self.source.save()}
@@ -185,7 +185,7 @@ def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node
 
 
 class ShuffleSeeds:
-    """What gives every run through a shuffled dataset its random numbers: others each time if `again`."""
+    """Gives every run through a shuffled dataset its random numbers: others each time if `again`."""
 
     def __init__(self, seeds: tuple[int, int], again: bool) -> None:
         self.random, self._again = RandomWords(philox.initial_state(*seeds)), again

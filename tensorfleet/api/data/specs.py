@@ -1,4 +1,4 @@
-"""Specs of datasets and optional elements, and the way between specs and what datasets keep of their elements."""
+"""Specs of datasets and optional elements, and conversions between specs and structures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Described:
-    """What datasets and iterators tell of their elements."""
+    """The properties by which datasets and iterators describe their elements."""
 
     _structure: Structure
 
@@ -37,7 +37,7 @@ class Described:
 
     @property
     def output_classes(self) -> Any:
-        """What an element's components are: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        """The classes of an element's components: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
         return structures.classes_of(self._structure)
 
     @property
@@ -82,7 +82,7 @@ class _CarriedSpec(TypeSpec):
 
 @export("data.DatasetSpec")
 class DatasetSpec(_CarriedSpec):
-    """What is known of a dataset: the specs of its elements."""
+    """The description of a dataset: the specs of its elements."""
 
     def __init__(self, element_spec: Nested, dataset_shape: ShapeLike = ()) -> None:
         self._element_spec = self._inner = element_spec
@@ -105,7 +105,7 @@ class DatasetSpec(_CarriedSpec):
 
 
 class OptionalSpec(_CarriedSpec):
-    """What is known of an optional element: the specs of its components."""
+    """The description of an optional element: the specs of its components."""
 
     def __init__(self, value_structure: Nested) -> None:
         self._value_structure = self._inner = value_structure
@@ -171,7 +171,7 @@ def _common(mine: Nested, theirs: Nested) -> Any:
 
 
 def specs_of(structure: Structure) -> Any:
-    """What a dataset keeps of its elements, as specs."""
+    """The specs of the elements that a structure describes."""
     return map_leaves(_spec, structure)
 
 
@@ -188,7 +188,7 @@ def _spec(leaf: Leaf) -> TypeSpec:
 
 
 def leaves_of(specs: Nested) -> Structure:
-    """Specs as what a dataset keeps of its elements."""
+    """The structure of the elements that specs describe."""
     structure: Structure = map_leaves(_leaf, specs)
     return structure
 

@@ -32,7 +32,7 @@ ELEMENTS = "output_types: list(type); output_shapes: list(shape)"
 
 
 class Kind(abc.ABC):
-    """What a component is for the user, if it is no tensor, sparse tensor or dataset."""
+    """The kind of a component that is no tensor, sparse tensor or dataset."""
 
     @property
     @abc.abstractmethod
@@ -41,7 +41,7 @@ class Kind(abc.ABC):
 
     @abc.abstractmethod
     def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
-        """What the user sees of the carrying tensor."""
+        """The value that users see of the carrying tensor."""
 
     def stacked(self) -> Kind:
         """The kind of batches of these."""
@@ -83,7 +83,7 @@ class Ragged(Kind):
 
 
 class Leaf:
-    """What is known of one component: its type, its shape, and what it is for the user.
+    """The description of one component: its type, its shape, and the kind of value that users see.
 
     `kind` is `tf.Tensor`, `tf.SparseTensor`, a `Kind`, or the structure of the datasets that are the elements.
     """
@@ -106,7 +106,7 @@ class Leaf:
         return self.shape if self.kind is Tensor else TensorShape(None)
 
     def unpacked(self, tensor: Tensor) -> Any:
-        """What the user sees of the carrying tensor."""
+        """The value that users see of the carrying tensor."""
         if self.kind is Tensor:
             return tensor
         if self.kind is SparseTensor:
@@ -138,6 +138,7 @@ class Leaf:
         """Whether both can be elements of one dataset."""
         if isinstance(self.kind, Kind) or isinstance(other.kind, Kind):
             return self.kind == other.kind and self.dtype == other.dtype
+        # Datasets have structures as kinds, which differ as objects: it is enough that both are datasets.
         same = self.kind is other.kind or not (self.kind is Tensor or other.kind is Tensor)
         return same and self.dtype == other.dtype
 
@@ -155,6 +156,7 @@ def is_structure(value: object) -> bool:
 
 def _children(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
+        # TensorFlow flattens dictionaries by sorted keys, so that equal ones match whatever their order.
         return [value[k] for k in sorted(value)]
     if hasattr(type(value), "__attrs_attrs__"):
         return [getattr(value, a.name) for a in value.__attrs_attrs__]
@@ -180,6 +182,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if isinstance(structure, Mapping):
         made = {k: _pack(structure[k], leaves) for k in sorted(structure)}
         kind: Any = type(structure)
+        # A `defaultdict` takes its factory first.
         if hasattr(structure, "default_factory"):
             return kind(structure.default_factory, {k: made[k] for k in structure})
         return kind([(k, made[k]) for k in structure])
@@ -216,7 +219,7 @@ def match(structure: Nested, given: Nested, atom: Callable[[Any], bool], what: s
 
 
 def leaf_of(value: Any) -> Leaf:
-    """What is known of a value of the graph."""
+    """The description of a value of the graph."""
     if isinstance(value, SparseTensor):
         return Leaf(value.dtype, value.get_shape(), SparseTensor)
     if isinstance(value, RaggedTensor):

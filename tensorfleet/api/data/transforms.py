@@ -1,4 +1,4 @@
-"""What is done to datasets without calling a function: taking, repeating, joining and the like."""
+"""Transformations of datasets that call no function: taking, repeating, joining and the like."""
 
 from __future__ import annotations
 
@@ -158,12 +158,12 @@ def repeated(node: Node, count: int) -> Node:
 class ZipRun(DatasetRun):
     """Elements of several datasets side by side, until the first ends.
 
-    When one of them fails, the others pass over what stood beside its element: those behind it stay together.
+    When one of them fails, the others pass over the elements beside it: those behind it stay together.
     """
 
     def __init__(self, sources: Sequence[DatasetRun]) -> None:
         self._sources = sources
-        self._ahead: list[Block | None] = [None] * len(sources)  # what waits for the others
+        self._ahead: list[Block | None] = [None] * len(sources)  # elements that wait for the others
 
     def next(self, n: int, step: StepContext) -> Block | None:
         """The next elements of all."""
@@ -345,7 +345,7 @@ class UniqueRun(DerivedRun):
 
 
 def _key(value: object) -> Hashable:
-    """What is the same for the same values only."""
+    """A key that only equal values share."""
     array = np.asarray(value)
     if array.ndim == 0:
         return value if isinstance(value, bytes) else array.item()

@@ -217,7 +217,7 @@ def traced(
 
 
 def _output(value: object, graph: FunctionGraph) -> Tensor | None:
-    """What a function returns, as a tensor of its graph."""
+    """A returned value of a function, as a tensor of its graph."""
     if value is None or isinstance(value, CompositeTensor):
         return value  # type: ignore[return-value]
     if isinstance(value, Operation):

@@ -241,7 +241,7 @@ def _spec_of(value: Tensor | TensorSpec) -> TensorSpec:
 
 
 def _kind(value: object) -> tuple[Any, ...]:
-    """What tells arguments apart that need functions of their own."""
+    """A key that arguments share when one trace serves them all."""
     if isinstance(value, (Tensor, TensorSpec)):
         shape = value.shape
         dims = None if shape.ndims is None else tuple(shape.as_list())

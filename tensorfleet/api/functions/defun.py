@@ -252,5 +252,5 @@ def get_extra_inputs() -> list[Tensor]:
 
 @export("python.framework.function.get_extra_args")
 def get_extra_args() -> list[Tensor]:
-    """What stands inside the function being made for the tensors from around."""
+    """The tensors that stand for those from around, inside the function being made."""
     return list(getattr(get_default_graph(), "captures", {}).values())

@@ -38,7 +38,7 @@ class _Described(DefinedFunction):
 
     @property
     def definition(self) -> FunctionDef:
-        """What it was made from."""
+        """The definition that it was made from."""
         return self._proto
 
     @property
@@ -71,6 +71,7 @@ def from_library(lib: FunctionDefLibrary) -> list[DefinedFunction]:
         return []
     definitions = {f.signature.name: f for f in lib.function}
     gradients = {g.function_name: g.gradient_func for g in lib.gradient}
+    # The first that is missing is enough for the message.
     for name in {*gradients, *gradients.values()} - definitions.keys():
         raise ValueError(
             f"FunctionDefLibrary missing '{name}' FunctionDef. Add it, or leave out its gradient."

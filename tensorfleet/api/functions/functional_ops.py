@@ -52,10 +52,11 @@ def While(
 ) -> list[Tensor]:
     """Applies one function to values as long as another says so of them.
 
-    What the first function takes from around it stays the same in all rounds.
+    The captured tensors of the first function stay the same in all rounds.
     """
     tensors = [to_tensor(x) for x in input_]
     test, step = named_body(cond, tensors), body._body([t.dtype.base_dtype for t in tensors])
+    # Refuses a body with effects now: inside the op they would have no order.
     kernels_of(step)
     made = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
     return made.outputs[: len(tensors)]
@@ -74,7 +75,7 @@ def For(
 ) -> list[Tensor]:
     """Applies a function of a counter and values to the values, once for each number of a range.
 
-    What the function takes from around it stays the same in all rounds.
+    The captured tensors of the function stay the same in all rounds.
     """
     if rewrite_with_while:
         return _for_as_while(start, limit, delta, inputs, body, name)
@@ -142,7 +143,7 @@ def remote_call(
 def partitioned_call(
     args: Sequence[TensorLike], f: DefinedFunction, tout: Sequence[DTypeLike] | None = None, **_: object
 ) -> Operation | list[Tensor]:
-    """The results of a function, or what runs it when it has none; what it takes from around it may be given again."""
+    """The results of a function, or its operation when it has none; its captured tensors may be among `args`."""
     own = [a for a in args if not any(a is c for c in f.captured_inputs)]
     made = f(*own, name="PartitionedCall")
     return made if isinstance(made, Operation) else _listed(made)

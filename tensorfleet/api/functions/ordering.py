@@ -1,4 +1,4 @@
-"""The order of what a function does: each effect waits for those before it that it may have to do with."""
+"""The order of a function's effects: each waits for those before it on the same resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorfleet.ops.control.gradients import inside_of
 # Operations with a state whose order nobody sees; the shape of a variable is one of them.
 _UNORDERED = {"RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "Multinomial"}
 _UNORDERED |= {"VariableShape"}
-# What only hands values on, into branches and loops and from turn to turn.
+# Operations that only hand values on, into branches and loops and from turn to turn.
 _PASSING = {
     "Enter",
     "RefEnter",
@@ -24,7 +24,7 @@ _PASSING = {
     "LoopCond",
     "Identity",
 }
-# What looks at a variable without changing it.
+# Operations that read a variable without changing it.
 _READS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape"}
 _ALL = "everything"
 #: What an effect has to do with: the handle of a variable or of another resource, or `_ALL`.
@@ -77,7 +77,7 @@ def _leave(
     last: _Last,
     changed: set[tuple[_Key, ControlFlowContext | None]],
 ) -> None:
-    """What a branch or a loop did is done when its results are known."""
+    """Lets the results of a branch or a loop stand for the effects inside it."""
     context = op._control_flow_context
     ended = [context] if op.type.endswith("Exit") else [c for c in inside if c.outer_context is context]
     around = context.outer_context if op.type.endswith("Exit") else context
@@ -93,7 +93,7 @@ def _leave(
 def _wait_inside(
     op: Operation, place: int, last: _Last, changed: set[tuple[_Key, ControlFlowContext | None]]
 ) -> None:
-    """What leaves a branch, or goes on to the next turn, waits for what was done there: else nobody would."""
+    """Makes a value that leaves a branch or a turn wait for the effects there: else nobody would."""
     tensor = op._inputs[place]
     context = tensor._op._control_flow_context
     if context is None:
@@ -107,7 +107,7 @@ def _wait_inside(
 
 
 def _touched(op: Operation) -> list[_Key]:
-    """What an operation changes or looks at: variables by their handle, else the world."""
+    """The resources that an operation changes or reads: variables by their handles, else everything."""
     # Tensor arrays order their reads and writes by what flows between them.
     if op.spec.variable or op.type in _UNORDERED | _PASSING or op.type.startswith(("TensorArray", "Stack")):
         return []

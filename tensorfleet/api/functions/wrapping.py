@@ -36,7 +36,7 @@ def wrap_function(
 ) -> WrappedFunction:
     """Traces a function of version 1 for arguments of these kinds (`tf.TensorSpec`s); its variables are kept.
 
-    Other values in the signature are what the function is always given there.
+    Other values in the signature are constant arguments.
     """
     variables: list[Variable] = []
     flat = nest.flatten(signature)

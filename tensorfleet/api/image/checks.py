@@ -1,4 +1,4 @@
-"""What the functions on images share: their dimensions, known or not, and complaints about them."""
+"""Checks that functions on images share: of their dimensions, known or not."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Conditions:
     def require(self, condition: object, error: type[Exception], message: str) -> None:
         """Adds one requirement."""
         if is_tensor(condition):
+            # Only the step knows the size: the result waits for the assertion.
             self._asserts.append(Assert(condition, [message]))
         elif not condition:
             raise error(message)

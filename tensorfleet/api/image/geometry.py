@@ -37,7 +37,7 @@ def _flip_axes(image: Tensor, *axes: int) -> Tensor:
 
 
 def _rank(image: Tensor) -> int:
-    """Of one image, or of a batch; what is not known is one image."""
+    """The rank of one image or of a batch; an unknown one counts as one image."""
     rank = image.shape.rank
     if rank not in (None, 3, 4):
         raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
@@ -111,6 +111,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
             lambda: _flip_axes(image, 0, 1),
             lambda: _flip_axes(_swapped(image), 1),
         ]
+        # A number that is known needs no branches in the graph.
         known = constant_value(turns)
         if known is not None:
             return made[int(known) % 4]()

@@ -1,4 +1,4 @@
-"""Resizing as TensorFlow 2 does it: the centers of pixels are kept, and kernels may smooth what gets smaller."""
+"""Resizing as TensorFlow 2 does it: the centers of pixels are kept, and kernels may smooth images that get smaller."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ _OPS = {
     "area": "ResizeArea",
 }
 _KERNELS = {"bilinear": "triangle", "bicubic": "keyscubic"}
+# These methods have no op of their own but the one with kernels.
 _ALWAYS = ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")
 
 

@@ -1,4 +1,4 @@
-"""`tf.image.resize_images` and what builds on it."""
+"""`tf.image.resize_images` and functions built on it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def resize_image_with_pad(
     method: int | str = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """The image resized to fit into the target with its proportions kept, zeros filling what remains."""
+    """The image resized to fit into the target with its proportions kept, with zeros around it."""
     with name_scope(None, "resize_image_with_pad", [image]):
 
         def fit(images: Tensor) -> Tensor:

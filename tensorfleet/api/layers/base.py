@@ -73,7 +73,7 @@ class Layer(Unconnected):
 
     _is_tracked = True
     _untracked = frozenset({"_trainable_weights", "_non_trainable_weights", "_named_weights", "_layers"})
-    #: what the inputs must look like: an `InputSpec`, or a list with one for each
+    #: the specification of the inputs: an `InputSpec`, or a list with one for each
     input_spec: Any = None
 
     def __init__(
@@ -123,7 +123,7 @@ class Layer(Unconnected):
                 made.__dict__[key] = copy.deepcopy(value, memo)
         return made
 
-    # -- what it is ----------------------------------------------------------------------------------
+    # -- names and properties ----------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -372,6 +372,7 @@ class Layer(Unconnected):
         inputs = nest.map_structure(as_tensor, inputs)
         flat = nest.flatten(inputs)
         self._check_graph(flat)
+        # A layer that is built shares its variables with itself, whatever the scope around it says.
         with self._inside(True if self.built else self._reuse):
             if not self.built:
                 self._first_call(inputs, flat)
@@ -382,6 +383,7 @@ class Layer(Unconnected):
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
             self._regularize_outputs(outputs)
+        # After the call: `call` may have added updates.
         collect_new(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
@@ -480,7 +482,7 @@ class Layer(Unconnected):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
-        """A layer from what `get_config` gave."""
+        """A layer from the configuration that `get_config` gave."""
         return cls(**config)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What convolution layers of all ranks share."""
+"""The common base of convolution layers of all ranks."""
 
 from __future__ import annotations
 
@@ -221,6 +221,7 @@ class SeparableConv(Conv):
         if self.padding == "causal":
             inputs = self._padded_left(inputs)
         height = 2 if first else 1
+        # There is no op for separable filters of sequences: they are images one pixel high.
         tall = apply("ExpandDims", inputs, height)
         deep = apply("ExpandDims", self.depthwise_kernel, 0)
         point = apply("ExpandDims", self.pointwise_kernel, 0)

@@ -93,6 +93,7 @@ class Dense(Layer):
         rank = inputs.shape.ndims
         if rank is not None and rank > 2:
             outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            # `tensordot` loses static sizes when others are unknown.
             outputs.set_shape(inputs.shape.as_list()[:-1] + [self.units])
         else:
             outputs = apply("MatMul", inputs, self.kernel)

@@ -1,4 +1,4 @@
-"""What layers do with arguments, names and collections, and what depends on what."""
+"""Helpers of layers for arguments, names, collections and dependencies."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def initializer_of(value: InitializerLike) -> InitializerLike:
 
 
 def collect_new(items: Sequence[Any], key: str) -> None:
-    """Adds what is not yet in a collection."""
+    """Adds the items that are not yet in a collection."""
     collection = get_default_graph().get_collection_ref(key)
     known = {id(item) for item in collection}
     collection.extend(item for item in items if id(item) not in known)
@@ -84,6 +84,7 @@ def _upstream(item: Tensor | Operation) -> set[Operation]:
 def unique_name(base: str) -> str:
     """`dense_1`, `dense_2` ... in each graph."""
     graph: Graph = get_default_graph()
+    # Kept in the graph, so that names start anew with each.
     counts = graph.__dict__.setdefault("_layer_names", {})
     counts[base] = counts.get(base, 0) + 1
     return f"{base}_{counts[base]}"

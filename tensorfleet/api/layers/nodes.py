@@ -1,4 +1,4 @@
-"""What Keras layers know of the layers they are connected to. Layers used as functions are connected to none."""
+"""The connections of Keras layers to other layers. Layers used as functions are connected to none."""
 
 from __future__ import annotations
 

@@ -262,11 +262,11 @@ class BatchNormalization(Layer):
         gamma: _Parameter = None,
         beta: _Parameter = None,
     ) -> tuple[_Parameter, _Parameter]:
-        """Updates what is kept of the statistics; gives gamma and beta, which renormalization changes."""
+        """Updates the moving averages; gives gamma and beta, which renormalization changes."""
         if self.virtual_batch_size is not None:
             mean, variance = (reduce_mean(t, 1, keepdims=True) for t in (mean, variance))
         if self.renorm:
-            # Renormalization (Ioffe 2017): gamma and beta correct the batch by what was seen before it.
+            # Renormalization (Ioffe 2017): gamma and beta correct the batch by the averages of those before it.
             stddev = sqrt(variance + self.epsilon)
             factor, shift = self._corrections(mean, stddev)
             with control_dependencies([factor, shift]):
@@ -294,7 +294,7 @@ class BatchNormalization(Layer):
         return gamma, beta
 
     def _corrections(self, mean: Tensor, stddev: Tensor) -> tuple[Tensor, Tensor]:
-        """By how much the batch differs from what was seen before it, as far as it may."""
+        """The difference of the batch from the averages before it, within the limits."""
         limits = self.renorm_clipping or {}
         factor, shift = stddev / self.renorm_stddev, (mean - self.renorm_mean) / self.renorm_stddev
         if limits.get("rmin") is not None:

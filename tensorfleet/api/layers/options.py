@@ -27,7 +27,7 @@ def applied(layer: type[Layer], arguments: dict[str, Any], **kwargs: Any) -> Any
 
 
 def function_of(layer: type[Layer], name: str) -> Callable[..., Any]:
-    """The function of that name that makes a layer and applies it: `inputs`, what the layer takes, `reuse`."""
+    """The function of that name that makes a layer and applies it: `inputs`, the layer's arguments, `reuse`."""
     own = [p for p in inspect.signature(layer).parameters.values() if p.kind is not p.VAR_KEYWORD]
     first = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     last = inspect.Parameter("reuse", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)

@@ -91,7 +91,7 @@ def dynamic_rnn(
     """Runs a cell over sequences: (all outputs, the last state).
 
     `inputs` is [batch, time, ...], or [time, batch, ...] if `time_major`; so are the outputs. Beyond a sequence's
-    length its outputs are zeros and its state stays what it was. Give an `initial_state` or a `dtype`.
+    length its outputs are zeros and its state stays the same. Give an `initial_state` or a `dtype`.
     """
     assert_like_rnncell("cell", cell)
     with variable_scope(scope or "rnn") as entered:
@@ -229,7 +229,7 @@ def _same_steps(flat: list[Tensor]) -> None:
 
 
 def _held(done: Tensor, nothing: list[Tensor], output: Nested, state: Nested, new: Nested) -> tuple[Any, ...]:
-    """What is past its end gives zeros and keeps its state."""
+    """Outputs and states in which sequences that are over give zeros and keep their state."""
 
     flat = [_choose(done, z, o) for z, o in zip(nothing, nest.flatten(output), strict=True)]
     states = [_choose(done, s, n) for s, n in zip(nest.flatten(state), nest.flatten(new), strict=True)]
@@ -302,6 +302,7 @@ def raw_rnn(
         time = constant(0, dtypes.int32)
         finished, first, state, emitted, loop_state = loop_fn(time, None, None, None)
         flat = nest.flatten(first)
+        # A loop cannot carry None: a zero stands for a loop state that is not used.
         carried = loop_state if loop_state is not None else constant(0, dtypes.int32)
         batch = next(
             (t.shape.as_list()[0] for t in flat if t.shape.rank and t.shape.as_list()[0] is not None), None

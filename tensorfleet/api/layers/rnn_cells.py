@@ -1,4 +1,4 @@
-"""`tf.nn.rnn_cell`: what a recurrent network does in one step."""
+"""`tf.nn.rnn_cell`: the steps of recurrent networks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KERNEL, BIAS = "kernel", "bias"
 
 
 def _concat(prefix: Tensor | ShapeLike, suffix: Tensor | ShapeLike) -> tuple[Tensor, TensorShape]:
-    """Two shapes, or numbers or tensors that stand for shapes, one after the other; also what is known of it."""
+    """Two shapes, or numbers or tensors that stand for shapes, one after the other; also the static shape."""
     found, known = [], TensorShape(())
     for part in (prefix, suffix):
         if isinstance(part, Tensor):
@@ -82,7 +82,7 @@ def map_sizes(function: Callable[[Any], Any], sizes: Nested) -> Any:
 
 @export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
 class RNNCell(Layer):
-    """What a recurrent network does in one step: `cell(inputs, state)` gives (output, new state).
+    """One step of a recurrent network: `cell(inputs, state)` gives (output, new state).
 
     A cell of your own has the properties `state_size` and `output_size` and a method `call(inputs, state)`.
     """

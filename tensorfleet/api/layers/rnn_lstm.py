@@ -83,6 +83,7 @@ class BasicLSTMCell(LayerCell):
 
     def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, add, multiply = tf_sigmoid, tf_add, tf_multiply
+        # TensorFlow's graph has one constant for both splits.
         one = constant(1, dtypes.int32)
         c, h = state if self._state_is_tuple else split(value=state, num_or_size_splits=2, axis=one)
         gates = _affine([inputs, h], self._kernel, self._bias)

@@ -29,7 +29,7 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 
 
 class CellLike(Protocol):
-    """What the functions for recurrent networks take as a cell; it needs not be an `RNNCell`."""
+    """A cell as the functions for recurrent networks take it; it need not be an `RNNCell`."""
 
     @property
     def state_size(self) -> Any:
@@ -45,7 +45,7 @@ class CellLike(Protocol):
 
 @export("python.ops.rnn_cell_impl.assert_like_rnncell")
 def assert_like_rnncell(name: str, cell: CellLike) -> None:
-    """TypeError unless something has what a cell must have."""
+    """TypeError unless something has the attributes of a cell."""
     conditions = {
         "'output_size' property is missing": hasattr(cell, "output_size"),
         "'state_size' property is missing": hasattr(cell, "state_size"),
@@ -168,7 +168,7 @@ class Wrapper(RNNCell):
         return self.call(inputs, state=state, scope=scope, **kwargs)
 
     def call(self, inputs: Nested, **kwargs: Any) -> Any:
-        """One step of the cell inside, and what this one adds to it."""
+        """One step of the cell inside, and the addition of this one."""
         return self._step(
             inputs, kwargs.pop("state"), self.cell, **{k: v for k, v in kwargs.items() if v is not None}
         )

@@ -1,4 +1,4 @@
-"""What a layer expects of its inputs, and what its arguments may be."""
+"""Specifications of a layer's inputs, and the types of its arguments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class InputSpec:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
-        """A specification from what `get_config` gave."""
+        """A specification from the configuration that `get_config` gave."""
         return cls(**config)
 
 
@@ -173,7 +173,7 @@ def known_bool(value: TensorLike) -> bool | None:
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
-        # Only a plain constant: any other tensor may come to depend on what is fed.
+        # Only a plain constant: any other tensor may come to depend on feeds.
         if isinstance(value, Tensor) and value.op.type == "Const":
             return bool(constant_value(value))
         return None

@@ -197,6 +197,7 @@ def _conv1d(
     )
     for values in (steps, rates):
         values.insert(height, 1)
+    # As TensorFlow does: a sequence is an image one pixel high.
     tall, flat = apply("ExpandDims", x, height), apply("ExpandDims", w, 0)
     planar = "NCHW" if first else "NHWC"
     made = conv2d(tall, flat, steps, padding, data_format=planar, dilations=rates, name=name)

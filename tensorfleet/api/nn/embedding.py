@@ -90,6 +90,7 @@ def lookup_and_transform(
 
 def _table(part: Any, position: int, count: int) -> Any:
     """A part as it is gathered from: resource variables are read by rows, the rest are tensors."""
+    # Converting a resource variable would read all of it.
     if getattr(part, "handle", None) is not None:
         return part
     return to_tensor(part, name=f"params_{position}" if count > 1 else "params_0")

@@ -139,7 +139,7 @@ def normalize_moments(
     shift: TensorLike,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `tf.nn.sufficient_statistics` gave."""
+    """Mean and variance from the results of `tf.nn.sufficient_statistics`."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = apply("Reciprocal", counts, name="divisor")
         if shift is not None:

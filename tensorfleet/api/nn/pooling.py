@@ -202,6 +202,7 @@ def _of_any_rank(
 ) -> Tensor:
     value = to_tensor(x)
     if layout is None:
+        # Three numbers or fewer are the axes of space; more also have the batch and the channels.
         count = len(ksize) if hasattr(ksize, "__len__") and len(ksize) < 4 else (value.shape.rank or 4) - 2
     else:
         count = len(layout) - 2

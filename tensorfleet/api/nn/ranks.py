@@ -26,7 +26,7 @@ def _shorter_if(test: Tensor, tensor: Tensor) -> Tensor:
 def remove_squeezable_dimensions(
     labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Drops the last dimension of one of the two when that is what their ranks differ by.
+    """Drops the last dimension of one of the two when their ranks differ by it.
 
     Ranks that are not known yet are compared when the step runs.
     """

@@ -120,7 +120,7 @@ def _all_logits(
 
 
 def _accidental(classes: Tensor, sampled: Tensor, num_true: int, num_sampled: int, kind: DType) -> Tensor:
-    """What to add to the sampled logits so that a row's own classes do not count as wrong ones."""
+    """The correction of sampled logits that keeps a row's own classes from counting as wrong ones."""
     rows, places, weights = compute_accidental_hits(classes, sampled, num_true)
     across = apply("Reshape", rows, [-1, 1])
     down = apply("Reshape", cast(places, dtypes.int32), [-1, 1])

@@ -94,7 +94,7 @@ def _framed(
 
 
 def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> TensorLike:
-    """What `pad` takes to make one axis longer."""
+    """The argument of `pad` that makes one axis longer."""
     rank = signal.shape.rank
     if rank is not None:
         return [[0, 0]] * axis + [[0, extra]] + [[0, 0]] * (rank - axis - 1)
@@ -132,6 +132,7 @@ def _added(signal: Tensor, outer: Tensor, frames: Size, length: Size, step: Size
     """Each frame is cut into pieces of one step; shifting rows lines up the pieces that overlap."""
     pieces = -(-length // step)
     rows = reduce_prod(outer)
+    # One more row of pieces per frame: read as one line, each frame then lies one step further on.
     x = pad(reshape(signal, [rows, frames, length]), [[0, 0], [0, pieces], [0, pieces * step - length]])
     x = reshape(x, [rows, frames + pieces, pieces, step])
     x = reshape(transpose(x, [0, 2, 1, 3]), [rows, (frames + pieces) * pieces, step])

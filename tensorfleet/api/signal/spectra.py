@@ -160,6 +160,7 @@ def dct(
     with name_scope(name, "dct", None):
         kind = input.dtype if isinstance(input, Tensor) and input.dtype.is_floating else dtypes.float32
         x = to_tensor(input, None if isinstance(input, Tensor) else kind)
+        # The last axis can be transformed without knowing how many are before it.
         if x.shape.rank is None and axis == -1:
             dims = shape_of(x)
             flat = dct(reshape(x, [-1, dims[-1]]), type, n, norm=norm)
@@ -296,7 +297,7 @@ def linear_to_mel_weight_matrix(
 
 
 def _number(x: Tensor | float) -> Tensor | float:
-    """The number a tensor is known to be, else the tensor; what is no tensor as it is."""
+    """The number a tensor is known to be, else the tensor; other values as they are."""
     value = constant_value(x) if isinstance(x, Tensor) else None
     return x if value is None else value.item()
 
