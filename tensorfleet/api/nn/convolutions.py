@@ -192,16 +192,19 @@ def _conv1d(
 ) -> Tensor:
     first = _check_sequence_layout(layout)
     height = 2 if first else 1
-    steps, rates = (
-        spatial_list(v, 1, first, what) for v, what in ((stride, "stride"), (dilations, "dilations"))
-    )
-    for values in (steps, rates):
-        values.insert(height, 1)
+    steps, rates = _as_planar(stride, first, "stride"), _as_planar(dilations, first, "dilations")
     # As TensorFlow does: a sequence is an image one pixel high.
     tall, flat = apply("ExpandDims", x, height), apply("ExpandDims", w, 0)
     planar = "NCHW" if first else "NHWC"
     made = conv2d(tall, flat, steps, padding, data_format=planar, dilations=rates, name=name)
     return apply("Squeeze", made, squeeze_dims=[height])
+
+
+def _as_planar(sizes: Sizes | None, channels_first: bool, what: str) -> list[int]:
+    """Strides or rates along a sequence, as those of an image one pixel high."""
+    planar: list[int] = spatial_list(sizes, 1, channels_first, what)
+    planar.insert(2 if channels_first else 1, 1)
+    return planar
 
 
 def _check_sequence_layout(layout: str | None) -> bool:
@@ -227,11 +230,7 @@ def conv1d_transpose(
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]) as scope:
         first = _check_sequence_layout(data_format)
         height = 2 if first else 1
-        steps, rates = (
-            spatial_list(v, 1, first, what) for v, what in ((strides, "strides"), (dilations, "dilations"))
-        )
-        for values in (steps, rates):
-            values.insert(height, 1)
+        steps, rates = _as_planar(strides, first, "strides"), _as_planar(dilations, first, "dilations")
         tall, flat = apply("ExpandDims", to_tensor(input), height), apply("ExpandDims", filters, 0)
         sizes = output_shape if isinstance(output_shape, (list, tuple)) else to_tensor(output_shape)
         whole = apply("ConcatV2", [sizes[:height], [1], sizes[height:]], 0, name="concat")

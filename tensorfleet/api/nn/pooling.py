@@ -19,6 +19,8 @@ Sizes: TypeAlias = int | Sequence[int]
 #: "SAME", "VALID", or how many zeros to add before and after each axis.
 Padding: TypeAlias = str | Sequence[Sequence[int]]
 
+_LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+
 
 def _window(count: int, ksize: Sizes, strides: Sizes, padding: Padding, data_format: str) -> dict[str, Any]:
     first = data_format.startswith("NC")
@@ -28,6 +30,23 @@ def _window(count: int, ksize: Sizes, strides: Sizes, padding: Padding, data_for
         padding=padding,
         data_format=data_format,
     )
+
+
+def _pooled(
+    kind: str,
+    scope_name: str,
+    count: int,
+    x: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
+    data_format: str | None,
+    name: str | None,
+) -> Tensor:
+    """A pool over images (`count` is 2) or volumes (3)."""
+    with name_scope(name, scope_name, [x]) as scope:
+        options = _window(count, ksize, strides, padding, data_format or _LAYOUTS[count])
+        return apply(kind, x, name=scope, **options)
 
 
 @export("nn.max_pool")
@@ -42,8 +61,7 @@ def max_pool(
 ) -> Tensor:
     """The largest value in each window of size `ksize`, every `strides`."""
     x = one_of("input", input, "value", value)
-    with name_scope(name, "MaxPool", [x]) as scope:
-        return apply("MaxPool", x, name=scope, **_window(2, ksize, strides, padding, data_format or "NHWC"))
+    return _pooled("MaxPool", "MaxPool", 2, x, ksize, strides, padding, data_format, name)
 
 
 @export("nn.max_pool2d")
@@ -56,9 +74,7 @@ def max_pool2d(
     name: str | None = None,
 ) -> Tensor:
     """The largest value in each window of a batch of images."""
-    with name_scope(name, "MaxPool2d", [input]) as scope:
-        options = _window(2, ksize, strides, padding, data_format or "NHWC")
-        return apply("MaxPool", input, name=scope, **options)
+    return _pooled("MaxPool", "MaxPool2d", 2, input, ksize, strides, padding, data_format, name)
 
 
 @export("nn.max_pool1d")
@@ -84,9 +100,7 @@ def max_pool3d(
     name: str | None = None,
 ) -> Tensor:
     """The largest value in each window of a batch of volumes."""
-    with name_scope(name, "MaxPool3D", [input]) as scope:
-        options = _window(3, ksize, strides, padding, data_format or "NDHWC")
-        return apply("MaxPool3D", input, name=scope, **options)
+    return _pooled("MaxPool3D", "MaxPool3D", 3, input, ksize, strides, padding, data_format, name)
 
 
 @export("nn.max_pool_with_argmax")
@@ -130,8 +144,7 @@ def avg_pool(
 ) -> Tensor:
     """The average of each window of size `ksize`, every `strides`; padding does not count."""
     x = one_of("input", input, "value", value)
-    with name_scope(name, "AvgPool", [x]) as scope:
-        return apply("AvgPool", x, name=scope, **_window(2, ksize, strides, padding, data_format or "NHWC"))
+    return _pooled("AvgPool", "AvgPool", 2, x, ksize, strides, padding, data_format, name)
 
 
 @export("nn.avg_pool1d")
@@ -157,9 +170,7 @@ def avg_pool3d(
     name: str | None = None,
 ) -> Tensor:
     """The average of each window of a batch of volumes."""
-    with name_scope(name, "AvgPool3D", [input]) as scope:
-        options = _window(3, ksize, strides, padding, data_format or "NDHWC")
-        return apply("AvgPool3D", input, name=scope, **options)
+    return _pooled("AvgPool3D", "AvgPool3D", 3, input, ksize, strides, padding, data_format, name)
 
 
 def _along_sequence(
@@ -188,7 +199,6 @@ _POOLS: dict[str, dict[int, Callable[..., Tensor]]] = {
     "max": {1: max_pool1d, 2: max_pool2d, 3: max_pool3d},
     "avg": {1: avg_pool1d, 2: avg_pool, 3: avg_pool3d},
 }
-_LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
 
 def _of_any_rank(
