@@ -92,7 +92,7 @@ def _windows(given: dict[str, Any]) -> dict[str, Any]:
     return dict(filters=given["num_outputs"], data_format=_layout(given["data_format"]), **same)
 
 
-def _finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
+def finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
     """What comes after the weights: normalization, activation, collections."""
     if given["normalizer_fn"] is not None:
         outputs = given["normalizer_fn"](outputs, **(given["normalizer_params"] or {}))
@@ -131,7 +131,7 @@ def connected(given: dict[str, Any], layer_class: type) -> Tensor:
     with variable_scope(*here, [given["inputs"]], reuse=given["reuse"], custom_getter=getter) as sc:
         inputs = to_tensor(given["inputs"])
         layer = layer_class(given["num_outputs"], **_kernel(given), **_options(given, inputs, sc))
-        return _finish(layer.apply(inputs), given, sc.name)
+        return finish(layer.apply(inputs), given, sc.name)
 
 
 @export("contrib.layers.convolution")
@@ -176,7 +176,7 @@ def convolved(given: dict[str, Any], classes: dict[int, type]) -> Tensor:
             raise ValueError(f"Convolution expects input with rank {dims + 2}, got {rank}")
         options = {**_windows(given), **_kernel(given), **_options(given, inputs, sc)}
         layer = classes[rank](dilation_rate=given["rate"], **options)
-        return _finish(layer.apply(inputs), given, sc.name)
+        return finish(layer.apply(inputs), given, sc.name)
 
 
 def _layout(data_format: str | None) -> str:
@@ -200,7 +200,7 @@ def _transposed(layer_class: type, default_name: str, given: dict[str, Any]) -> 
     with variable_scope(*here, reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(given["inputs"])
         layer = layer_class(**_windows(given), **_kernel(given), **_options(given, inputs, sc))
-        return _finish(layer.apply(inputs), given, sc.name)
+        return finish(layer.apply(inputs), given, sc.name)
 
 
 conv2d_transpose = add_arg_scope(
@@ -282,7 +282,7 @@ def separable_conv2d(
                 **_windows(given),
                 **_options(given, inputs, sc),
             ).apply(inputs)
-        return _finish(outputs, given, sc.name)
+        return finish(outputs, given, sc.name)
 
 
 def _depthwise(inputs: Tensor, given: dict[str, Any]) -> Tensor:
