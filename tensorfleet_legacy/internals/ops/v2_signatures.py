@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.base.naming import export, find, homes, publish_lazily
+from tensorfleet.base.naming import export, find, homes, publish, publish_lazily
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 
@@ -187,27 +187,21 @@ def batch_to_space_v2(input: Any, block_shape: Any, crops: Any, name: str | None
     return find("batch_to_space_nd")(input, blocks, crops, name=name)
 
 
-@export("python.ops.sparse_ops.sparse_reduce_max_v2")
-def sparse_reduce_max_v2(
-    sp_input: SparseTensor,
-    axis: Any = None,
-    keepdims: Any = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Tensor | SparseTensor:
-    """The largest values along dimensions of a sparse tensor, dense or sparse."""
-    reduce = find("sparse_reduce_max_sparse" if output_is_sparse else "sparse_reduce_max")
-    return reduce(sp_input, axis, keepdims)
+def _sparse_reduction(kind: str) -> Callable:
+    def reduce_v2(
+        sp_input: SparseTensor,
+        axis: Any = None,
+        keepdims: Any = None,
+        output_is_sparse: bool = False,
+        name: str | None = None,
+    ) -> Tensor | SparseTensor:
+        """The sums, or the largest values, along dimensions of a sparse tensor: dense or sparse."""
+        reduce = find(f"sparse_reduce_{kind}{'_sparse' if output_is_sparse else ''}")
+        return reduce(sp_input, axis, keepdims)
+
+    reduce_v2.__name__ = reduce_v2.__qualname__ = f"sparse_reduce_{kind}_v2"
+    return reduce_v2
 
 
-@export("python.ops.sparse_ops.sparse_reduce_sum_v2")
-def sparse_reduce_sum_v2(
-    sp_input: SparseTensor,
-    axis: Any = None,
-    keepdims: Any = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Tensor | SparseTensor:
-    """The sums along dimensions of a sparse tensor, dense or sparse."""
-    reduce = find("sparse_reduce_sum_sparse" if output_is_sparse else "sparse_reduce_sum")
-    return reduce(sp_input, axis, keepdims)
+for _kind in ("max", "sum"):
+    publish(_sparse_reduction(_kind), f"python.ops.sparse_ops.sparse_reduce_{_kind}_v2")
