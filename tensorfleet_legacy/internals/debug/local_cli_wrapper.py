@@ -18,7 +18,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.session.fetches import fetch_plan
 
-_SHOWN = 5  # tensors that one step names
+_MAX_SHOWN_TENSORS = 5  # tensors that one step names
 
 
 class DebugTensorDatum(NamedTuple):
@@ -68,7 +68,7 @@ class _Filters:
         for name, keeps in self._filters.items():
             pairs = zip(tensors, values, strict=True)
             found = [t for t, v in pairs if keeps(DebugTensorDatum(t.op.name, t.value_index, t.op.type), v)]
-            shown = ", ".join(f"{t.name} ({t.op.type})" for t in found[:_SHOWN])
+            shown = ", ".join(f"{t.name} ({t.op.type})" for t in found[:_MAX_SHOWN_TENSORS])
             if found:
                 print(f"tensorfleet: {name}: {len(found)} tensors, the first: {shown}", file=sys.stderr)
 
