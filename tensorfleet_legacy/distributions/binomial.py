@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class _Trials(Distribution):
             (self._total,) = tensors(self._probs.dtype.base_dtype, total_count=total_count)
         self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given, scope)
 
-    _each = ("_total", "_probs")
+    _each: ClassVar[tuple[str, ...]] = ("_total", "_probs")
 
     def _counts(self, value: Tensor) -> Tensor:
         return embed_check_nonnegative_integer_form(value) if self._validate_args else value

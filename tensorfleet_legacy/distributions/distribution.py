@@ -46,7 +46,8 @@ def tensors(dtype: Any = None, **values: Any) -> list[Tensor]:
 
 def turned(base: type, name: str, **functions: Callable[[Tensor], Tensor]) -> Any:
     """An `__init__` like that of a distribution, some of whose parameters go through functions first."""
-    own = like(base, name=name, **dict.fromkeys(functions, REQUIRED))
+    required: dict[str, Any] = dict.fromkeys(functions, REQUIRED)
+    own = like(base, name=name, **required)
     parameters = [p for p in own.parameters if p not in ("validate_args", "allow_nan_stats", "name")]
 
     def make(self: Any, given: dict[str, Any]) -> None:

@@ -123,6 +123,8 @@ def _kl_half_normal(a: HalfNormal, b: HalfNormal, name: str | None = None) -> Te
 class InverseGamma(Distribution):
     """The inverse of a gamma variable."""
 
+    _concentration: Tensor
+    _rate: Tensor
     __init__ = with_defaults(Gamma.__init__, name="InverseGamma")
 
     concentration = readonly("_concentration", "The shape parameter.")

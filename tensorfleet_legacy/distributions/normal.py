@@ -56,7 +56,7 @@ class _LocationScale(Distribution):
     loc = readonly("_loc", "Where the middle is.")
     scale = readonly("_scale", "How wide it is.")
 
-    _each = ("_loc", "_scale")
+    _each: ClassVar[tuple[str, ...]] = ("_loc", "_scale")
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self._loc) / self._scale

@@ -9,15 +9,13 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, device
 from tensorfleet.ops.array.basic import identity
-
-T = TypeVar("T", bound=Callable)
 
 
 def _reduced(tensors: Sequence[Tensor], reduce: Callable[[list], Tensor]) -> list[Tensor]:
@@ -47,47 +45,45 @@ def _sum(tensors: list) -> Tensor:
     return apply("AddN", tensors)
 
 
-def _in_nccl(function: T) -> T:
-    name = function.__name__
-    return export(f"contrib.nccl.{name}", f"contrib.nccl.python.ops.nccl_ops.{name}")(function)
+def _in_nccl(name: str) -> tuple[str, str]:
+    return f"contrib.nccl.{name}", f"contrib.nccl.python.ops.nccl_ops.{name}"
 
 
-def _public(function: T) -> T:
-    name = function.__name__
-    return export(f"contrib.all_reduce.{name}", f"contrib.all_reduce.python.all_reduce.{name}")(function)
+def _places(name: str) -> tuple[str, str]:
+    return f"contrib.all_reduce.{name}", f"contrib.all_reduce.python.all_reduce.{name}"
 
 
-@_in_nccl
+@export(*_in_nccl("all_sum"))
 def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The sum of the tensors, on the device of each."""
     return _reduced(tensors, _sum)
 
 
-@_in_nccl
+@export(*_in_nccl("all_prod"))
 def all_prod(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The product of the tensors, on the device of each."""
     return _reduced(tensors, _folded(partial(apply_any, "Mul")))
 
 
-@_in_nccl
+@export(*_in_nccl("all_min"))
 def all_min(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The least of the tensors' elements, on the device of each."""
     return _reduced(tensors, _folded(partial(apply_any, "Minimum")))
 
 
-@_in_nccl
+@export(*_in_nccl("all_max"))
 def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The greatest of the tensors' elements, on the device of each."""
     return _reduced(tensors, _folded(partial(apply_any, "Maximum")))
 
 
-@_in_nccl
+@export(*_in_nccl("reduce_sum"))
 def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
     """The sum of the tensors, where the operation is placed."""
     return _sum(list(tensors))
 
 
-@_in_nccl
+@export(*_in_nccl("broadcast"))
 def broadcast(tensor: Tensor) -> Tensor:
     """The tensor; it moves to the devices that use it."""
     return identity(tensor)
@@ -97,7 +93,7 @@ def _with(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | N
     return _reduced(input_tensors, _folded(red_op, un_op))
 
 
-@_public
+@export(*_places("build_ring_all_reduce"))
 def build_ring_all_reduce(
     input_tensors: Sequence[Tensor],
     num_workers: int,
@@ -112,7 +108,7 @@ def build_ring_all_reduce(
     return _with(input_tensors, red_op, un_op)
 
 
-@_public
+@export(*_places("build_recursive_hd_all_reduce"))
 def build_recursive_hd_all_reduce(
     input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -123,7 +119,7 @@ def build_recursive_hd_all_reduce(
     return _with(input_tensors, red_op, un_op)
 
 
-@_public
+@export(*_places("build_shuffle_all_reduce"))
 def build_shuffle_all_reduce(
     input_tensors: Sequence[Tensor],
     gather_devices: Sequence[str],
@@ -160,7 +156,7 @@ def _two_levels(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callab
     return found
 
 
-@_public
+@export(*_places("build_nccl_all_reduce"))
 def build_nccl_all_reduce(
     input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -168,7 +164,7 @@ def build_nccl_all_reduce(
     return _reduced(input_tensors, lambda tensors: un_op(_sum(tensors)) if un_op else _sum(tensors))
 
 
-@_public
+@export(*_places("build_nccl_then_ring"))
 def build_nccl_then_ring(
     input_tensors: Sequence[Tensor], subdiv: int, red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -176,7 +172,7 @@ def build_nccl_then_ring(
     return _two_levels(input_tensors, red_op, un_op)
 
 
-@_public
+@export(*_places("build_nccl_then_recursive_hd"))
 def build_nccl_then_recursive_hd(
     input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -184,7 +180,7 @@ def build_nccl_then_recursive_hd(
     return _two_levels(input_tensors, red_op, un_op)
 
 
-@_public
+@export(*_places("build_nccl_then_shuffle"))
 def build_nccl_then_shuffle(
     input_tensors: Sequence[Tensor],
     gather_devices: Sequence[str],
@@ -196,7 +192,7 @@ def build_nccl_then_shuffle(
     return _two_levels(input_tensors, shuffle_red_op, un_op)
 
 
-@_public
+@export(*_places("build_shuffle_then_shuffle"))
 def build_shuffle_then_shuffle(
     input_tensors: Sequence[Tensor],
     first_gather_devices: Sequence[str],

@@ -68,6 +68,11 @@ def collected(collections: Any, alias: str, outputs: Tensor) -> Tensor:
     return outputs
 
 
+def activated(outputs: Tensor, activation_fn: Any, collections: Any, alias: str) -> Tensor:
+    """A layer's result after its activation, also put into the user's collections."""
+    return collected(collections, alias, outputs if activation_fn is None else activation_fn(outputs))
+
+
 def _options(given: dict[str, Any], inputs: Tensor, scope: Any) -> dict[str, Any]:
     """What all layers of `tf.layers` take, from the arguments of a function here."""
     return dict(
@@ -96,9 +101,7 @@ def finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
     """What comes after the weights: normalization, activation, collections."""
     if given["normalizer_fn"] is not None:
         outputs = given["normalizer_fn"](outputs, **(given["normalizer_params"] or {}))
-    if given["activation_fn"] is not None:
-        outputs = given["activation_fn"](outputs)
-    return collected(given["outputs_collections"], alias, outputs)
+    return activated(outputs, given["activation_fn"], given["outputs_collections"], alias)
 
 
 @export("contrib.layers.fully_connected")
