@@ -24,7 +24,7 @@ from tensorfleet_legacy.estimator.model_fn import ModeKeys
 
 # The graph of the mode that comes first is saved with its variables: one that trains has the most.
 _TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING}
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 
 
 def global_step_in(folder: str) -> int:
@@ -46,12 +46,12 @@ def for_checkpoints() -> StallTimer:
 
 def timestamped_folder(base: str) -> str:
     """A folder that does not exist yet, named by the time in seconds."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         made = os.path.join(base, str(int(time.time())))
         if not os.path.exists(made):
             return made
         time.sleep(1)  # the name has the seconds only
-    raise RuntimeError(f"Failed to obtain a unique export directory name after {_ATTEMPTS} attempts.")
+    raise RuntimeError(f"Failed to obtain a unique export directory name after {_MAX_ATTEMPTS} attempts.")
 
 
 def export(

@@ -196,19 +196,9 @@ class ContribKMeansClustering(KMeansClustering):
         config: Any = None,
         feature_columns: Any = None,
     ) -> None:
-        super().__init__(
-            num_clusters,
-            model_dir,
-            initial_clusters,
-            distance_metric,
-            random_seed,
-            use_mini_batch,
-            mini_batch_steps_per_iteration,
-            kmeans_plus_plus_num_retries,
-            relative_tolerance,
-            config,
-            feature_columns,
-        )
+        given = locals()
+        seed = given.pop("random_seed")
+        KMeansClustering.__init__(**given, seed=seed)
 
     def transform(self, input_fn: Callable) -> Iterator[Any]:
         """The distances of each point to all centers, as they are measured."""
