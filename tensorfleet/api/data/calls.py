@@ -33,7 +33,7 @@ from tensorfleet.runtime.scheduling.program import Program
 from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 if TYPE_CHECKING:
-    from tensorfleet.graph.kernel_types import Event
+    from tensorfleet.graph.kernel_types import Wakeable
     from tensorfleet.kernels.interruptible_calls import Call
     from tensorfleet.state.long_waits import LongWait
 
@@ -66,11 +66,11 @@ class CallStep(ExecutionContext):
         """Calls a Python function in the caller's step."""
         return self._step.stoppable(call)
 
-    def hold(self, held: Event) -> None:
+    def hold(self, held: Wakeable) -> None:
         """Has the caller's step call `held.set()` when it ends, unless it is let go before."""
         self._step.hold(held)
 
-    def release(self, held: Event) -> None:
+    def release(self, held: Wakeable) -> None:
         """Takes back a `hold`."""
         self._step.release(held)
 

@@ -37,7 +37,7 @@ from tensorfleet.ops.input.parsing import parse_example
 from tensorfleet.ops.input.readers import ReaderBase
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
     from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 
@@ -130,7 +130,7 @@ _CSV_TYPES = "{float, double, int32, int64, string}"
     stateful=True,
 )
 def _csv(
-    ctx: HostContext,
+    ctx: StepHostContext,
     names: Array,
     compression: Array,
     buffer_size: Array,

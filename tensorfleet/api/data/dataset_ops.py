@@ -37,7 +37,7 @@ from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
     from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 NOTE = "; metadata: string = ''"
@@ -84,7 +84,7 @@ def _column(value: Any) -> Column:
 
 
 @dataset_op("TensorDataset", "components: list(Toutput_types)", _INPUT_ELEMENTS + NOTE, stateful=True)
-def _tensor(ctx: HostContext, components: list[Any]) -> Node:
+def _tensor(ctx: StepHostContext, components: list[Any]) -> Node:
     alone = SparseTensorValue | RaggedTensorValue | Node
     whole = [[c] if isinstance(c, alone) else np.asarray(c)[None] for c in components]
     return ColumnSlices(whole, 1)
@@ -96,7 +96,7 @@ def _tensor(ctx: HostContext, components: list[Any]) -> Node:
     f"{_INPUT_ELEMENTS}; is_files: bool = false{NOTE}; replicate_on_split: bool = false",
     stateful=True,
 )
-def _tensor_slice(ctx: HostContext, components: list[Any]) -> Node:
+def _tensor_slice(ctx: StepHostContext, components: list[Any]) -> Node:
     columns = [_column(c) for c in components]
     sizes = [len(c) for c in columns]
     for i, size in enumerate(sizes):
@@ -111,7 +111,7 @@ def _tensor_slice(ctx: HostContext, components: list[Any]) -> Node:
 @dataset_op(
     "SparseTensorSliceDataset", "indices: int64, values: Tvalues, dense_shape: int64", "Tvalues: type", True
 )
-def _sparse_slice(ctx: HostContext, indices: Array, values: Array, dense_shape: Array) -> Node:
+def _sparse_slice(ctx: StepHostContext, indices: Array, values: Array, dense_shape: Array) -> Node:
     if len(indices) != len(values):
         raise invalid(
             f"Number of values must match first dimension of indices. Got {len(values)} values, indices shape: "
@@ -136,19 +136,19 @@ def _sparse_slice(ctx: HostContext, indices: Array, values: Array, dense_shape: 
     f"{ELEMENTS}{NOTE}; replicate_on_split: bool = false",
     stateful=True,
 )
-def _range(ctx: HostContext, start: Array, stop: Array, step: Array) -> Node:
+def _range(ctx: StepHostContext, start: Array, stop: Array, step: Array) -> Node:
     if int(step) == 0:
         raise invalid("step must be a non-zero integer.")
     return StartNode(lambda s: CountingRun(int(start), int(stop), int(step)))
 
 
 @dataset_op("RandomDataset", "seed: int64, seed2: int64", ELEMENTS + NOTE, stateful=True)
-def _random(ctx: HostContext, seed: Array, seed2: Array) -> Node:
+def _random(ctx: StepHostContext, seed: Array, seed2: Array) -> Node:
     return StartNode(lambda step: RandomRun(philox.initial_state(int(seed), int(seed2))))
 
 
 @dataset_op("MatchingFilesDataset", "patterns: string", "", stateful=True)
-def _matching_files(ctx: HostContext, patterns: Array) -> Node:
+def _matching_files(ctx: StepHostContext, patterns: Array) -> Node:
     asked = [p.decode() for p in _texts(patterns)]
     found = sorted({name.encode() for pattern in asked for name in gfile.glob(pattern)})
     if not found:
@@ -167,12 +167,12 @@ def _files(names: Array, begin: Opener) -> Node:
 
 
 @dataset_op("TextLineDataset", _FILES, "metadata: string = ''", stateful=True)
-def _text_lines(ctx: HostContext, names: Array, compression: Array, buffer_size: Array) -> Node:
+def _text_lines(ctx: StepHostContext, names: Array, compression: Array, buffer_size: Array) -> Node:
     return _files(names, opener("lines", _texts(compression)[0]))
 
 
 @dataset_op("TFRecordDataset", _FILES, "metadata: string = ''", stateful=True)
-def _records(ctx: HostContext, names: Array, compression: Array, buffer_size: Array) -> Node:
+def _records(ctx: StepHostContext, names: Array, compression: Array, buffer_size: Array) -> Node:
     return _files(names, opener("records", _texts(compression)[0]))
 
 
@@ -184,7 +184,7 @@ def _records(ctx: HostContext, names: Array, compression: Array, buffer_size: Ar
     stateful=True,
 )
 def _pieces(
-    ctx: HostContext,
+    ctx: StepHostContext,
     names: Array,
     header: Array,
     size: Array,
@@ -202,12 +202,12 @@ def _pieces(
 
 
 @dataset_op("TakeDataset", f"{INPUT}, count: int64", ELEMENTS + NOTE)
-def _take(ctx: HostContext, node: Node, count: Array) -> Node:
+def _take(ctx: StepHostContext, node: Node, count: Array) -> Node:
     return _moved(node, lambda run: transforms.TakeRun(run, int(count)))
 
 
 @dataset_op("SkipDataset", f"{INPUT}, count: int64", ELEMENTS + NOTE)
-def _skip(ctx: HostContext, node: Node, count: Array) -> Node:
+def _skip(ctx: StepHostContext, node: Node, count: Array) -> Node:
     return _moved(node, lambda run: transforms.SkipRun(run, int(count)))
 
 
@@ -216,7 +216,7 @@ def _skip(ctx: HostContext, node: Node, count: Array) -> Node:
     f"{INPUT}, num_shards: int64, index: int64",
     f"require_non_empty: bool = false; {ELEMENTS}{NOTE}",
 )
-def _shard(ctx: HostContext, node: Node, num_shards: Array, index: Array) -> Node:
+def _shard(ctx: StepHostContext, node: Node, num_shards: Array, index: Array) -> Node:
     count, at = int(num_shards), int(index)
     if count <= 0:
         raise invalid(f"Number of shards must be greater than zero (currently num_shards = {count}).")
@@ -226,7 +226,7 @@ def _shard(ctx: HostContext, node: Node, num_shards: Array, index: Array) -> Nod
 
 
 @dataset_op("RepeatDataset", f"{INPUT}, count: int64", ELEMENTS + NOTE)
-def _repeat(ctx: HostContext, node: Node, count: Array) -> Node:
+def _repeat(ctx: StepHostContext, node: Node, count: Array) -> Node:
     return transforms.repeated(node, int(count))
 
 
@@ -248,7 +248,13 @@ def _shuffled(node: Node, size: Array, seed: Array, seed2: Array, again: bool) -
     f"reshuffle_each_iteration: bool = true; {ELEMENTS}{NOTE}",
 )
 def _shuffle(
-    ctx: HostContext, node: Node, size: Array, seed: Array, seed2: Array, *, reshuffle_each_iteration: bool
+    ctx: StepHostContext,
+    node: Node,
+    size: Array,
+    seed: Array,
+    seed2: Array,
+    *,
+    reshuffle_each_iteration: bool,
 ) -> Node:
     return _shuffled(node, size, seed, seed2, reshuffle_each_iteration)
 
@@ -259,7 +265,7 @@ def _shuffle(
     f"{ELEMENTS}; reshuffle_each_iteration: bool = true{NOTE}",
 )
 def _shuffle_and_repeat(
-    ctx: HostContext,
+    ctx: StepHostContext,
     node: Node,
     size: Array,
     seed: Array,
@@ -272,12 +278,12 @@ def _shuffle_and_repeat(
 
 
 @dataset_op("ZipDataset", "input_datasets: N * variant", f"{ELEMENTS}; N: int{NOTE}")
-def _zip(ctx: HostContext, nodes: list[Node]) -> Node:
+def _zip(ctx: StepHostContext, nodes: list[Node]) -> Node:
     return StartNode(lambda step: transforms.ZipRun([node.start(step) for node in nodes]))
 
 
 @dataset_op("ConcatenateDataset", f"{INPUT}, another_dataset: variant", ELEMENTS + NOTE)
-def _concatenate(ctx: HostContext, node: Node, other: Node) -> Node:
+def _concatenate(ctx: StepHostContext, node: Node, other: Node) -> Node:
     return StartNode(lambda step: transforms.ChainRun([node, other]))
 
 
@@ -286,7 +292,7 @@ def _concatenate(ctx: HostContext, node: Node, other: Node) -> Node:
     "selector_input_dataset: variant, data_input_datasets: N * variant",
     f"{ELEMENTS}; N: int; stop_on_empty_dataset: bool = false",
 )
-def _directed(ctx: HostContext, chooser: Node, nodes: list[Node], *, stop_on_empty_dataset: bool) -> Node:
+def _directed(ctx: StepHostContext, chooser: Node, nodes: list[Node], *, stop_on_empty_dataset: bool) -> Node:
     def start(step: ExecutionContext) -> DatasetRun:
         runs = [node.start(step) for node in nodes]
         return transforms.DirectedRun(chooser.start(step), runs, stop_on_empty_dataset)
@@ -309,7 +315,7 @@ def checked_size(size: Array) -> int:
     f"{INPUT}, batch_size: int64, drop_remainder: bool",
     f"parallel_copy: bool = false; {ELEMENTS}{NOTE}",
 )
-def _batch(ctx: HostContext, node: Node, batch_size: Array, drop_remainder: Array) -> Node:
+def _batch(ctx: StepHostContext, node: Node, batch_size: Array, drop_remainder: Array) -> Node:
     size, drop = checked_size(batch_size), bool(drop_remainder)
     return run_of(node, lambda run: batches.BatchRun(run, size, drop, batches.stacked))
 
@@ -320,7 +326,7 @@ def _batch(ctx: HostContext, node: Node, batch_size: Array, drop_remainder: Arra
     f"parallel_copy: bool = false; {_INPUT_ELEMENTS}; N: int{NOTE}",
 )
 def _padded_batch(
-    ctx: HostContext,
+    ctx: StepHostContext,
     node: Node,
     batch_size: Array,
     shapes: list[Array],
@@ -339,7 +345,7 @@ def _padded_batch(
 
 
 @dataset_op("UnbatchDataset", INPUT, ELEMENTS + NOTE)
-def _unbatch(ctx: HostContext, node: Node) -> Node:
+def _unbatch(ctx: StepHostContext, node: Node) -> Node:
     return run_of(node, batches.UnbatchRun)
 
 
@@ -349,7 +355,7 @@ def _unbatch(ctx: HostContext, node: Node) -> Node:
     ELEMENTS + NOTE,
 )
 def _window(
-    ctx: HostContext, node: Node, size: Array, shift: Array, stride: Array, drop_remainder: Array
+    ctx: StepHostContext, node: Node, size: Array, shift: Array, stride: Array, drop_remainder: Array
 ) -> Node:
     for what, value in (("size", size), ("shift", shift), ("stride", stride)):
         if int(value) <= 0:
@@ -362,7 +368,7 @@ def _window(
 
 
 @dataset_op("CacheDataset", f"{INPUT}, filename: string", ELEMENTS + NOTE)
-def _cache(ctx: HostContext, node: Node, filename: Array) -> Node:
+def _cache(ctx: StepHostContext, node: Node, filename: Array) -> Node:
     name = _texts(filename)[0].decode()
     return cache_prefetch.FileCache(node, name) if name else cache_prefetch.MemoryCache(node)
 
@@ -372,7 +378,7 @@ def _cache(ctx: HostContext, node: Node, filename: Array) -> Node:
     f"{INPUT}, buffer_size: int64",
     f"{ELEMENTS}; slack_period: int = 0; legacy_autotune: bool = true; buffer_size_min: int = 0{NOTE}",
 )
-def _prefetch(ctx: HostContext, node: Node, buffer_size: Array) -> Node:
+def _prefetch(ctx: StepHostContext, node: Node, buffer_size: Array) -> Node:
     room = int(buffer_size)
     if room < -1:
         raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 (AUTOTUNE) for auto-tuning")
@@ -382,12 +388,12 @@ def _prefetch(ctx: HostContext, node: Node, buffer_size: Array) -> Node:
 
 
 @dataset_op("IgnoreErrorsDataset", INPUT, f"{ELEMENTS}; log_warning: bool = false")
-def _ignore_errors(ctx: HostContext, node: Node) -> Node:
+def _ignore_errors(ctx: StepHostContext, node: Node) -> Node:
     return run_of(node, transforms.IgnoreErrorsRun)
 
 
 @dataset_op("UniqueDataset", INPUT, ELEMENTS + NOTE)
-def _unique(ctx: HostContext, node: Node) -> Node:
+def _unique(ctx: StepHostContext, node: Node) -> Node:
     return run_of(node, transforms.UniqueRun)
 
 
@@ -401,7 +407,7 @@ def _unique(ctx: HostContext, node: Node) -> Node:
     host=True,
 )
 def _sparse_to_variant(
-    ctx: HostContext, indices: Array, values: Array, dense_shape: Array
+    ctx: StepHostContext, indices: Array, values: Array, dense_shape: Array
 ) -> SparseTensorValue:
     return SparseTensorValue(np.asarray(indices), np.asarray(values), np.asarray(dense_shape))
 
@@ -418,7 +424,7 @@ def _sparse_shapes(op: Operation) -> list[TensorShape]:
     shape=_sparse_shapes,
     host=True,
 )
-def _variant_to_sparse(ctx: HostContext, value: SparseTensorValue) -> tuple[Array, ...]:
+def _variant_to_sparse(ctx: StepHostContext, value: SparseTensorValue) -> tuple[Array, ...]:
     return tuple(value)
 
 
@@ -428,7 +434,7 @@ def _row_shape(op: Operation) -> TensorShape:
 
 
 @op("FleetCheckRow", "x: T, row_shape: int64[1] -> y: T", "T: type", shape=_row_shape, host=True)
-def _check_row(ctx: HostContext, x: Array, row_shape: Array) -> Array:
+def _check_row(ctx: StepHostContext, x: Array, row_shape: Array) -> Array:
     shape, room = list(np.shape(x)), row_shape.tolist()
     had = f"DenseToSparseBatchDataset had input shape ({shape}) that is"
     if len(shape) != len(room):

@@ -18,7 +18,7 @@ from tensorfleet.graph.functions import find_function
 from tensorfleet.graph.registry import not_differentiable, op
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
 
 _CALLS = "other_arguments: list(Targuments)"
 _F = f"f: func; Targuments: list(type); {ELEMENTS}"
@@ -28,7 +28,7 @@ _MAPS = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = fal
 _AHEAD_OF_EACH, _AHEAD_OF_ALL = 16, 128
 
 
-def _function(ctx: HostContext, name: str, captured: Sequence[Any]) -> DatasetFunction:
+def _function(ctx: StepHostContext, name: str, captured: Sequence[Any]) -> DatasetFunction:
     return DatasetFunction(find_function(ctx.op.graph, name), captured)
 
 
@@ -46,7 +46,7 @@ _GENERATES = (
     stateful=True,
 )
 def _generator(
-    ctx: HostContext,
+    ctx: StepHostContext,
     begin: list[Any],
     after: list[Any],
     finish: list[Any],
@@ -61,7 +61,7 @@ def _generator(
 
 
 @dataset_op("MapDataset", f"{INPUT}, {_CALLS}", f"{_F}; {_MAPS}; force_synchronous: bool = false{NOTE}")
-def _map(ctx: HostContext, node: Node, captured: list[Any], *, f: str) -> Node:
+def _map(ctx: StepHostContext, node: Node, captured: list[Any], *, f: str) -> Node:
     function = _function(ctx, f, captured)
     return run_of(node, lambda run: mapping.MapRun(run, function))
 
@@ -71,7 +71,7 @@ def _map(ctx: HostContext, node: Node, captured: list[Any], *, f: str) -> Node:
     f"{INPUT}, {_CALLS}, num_parallel_calls: int32",
     f"{_F}; use_inter_op_parallelism: bool = true; sloppy: bool = false; preserve_cardinality: bool = false{NOTE}",
 )
-def _parallel_map(ctx: HostContext, node: Node, captured: list[Any], calls: Array, *, f: str) -> Node:
+def _parallel_map(ctx: StepHostContext, node: Node, captured: list[Any], calls: Array, *, f: str) -> Node:
     if int(calls) <= 0 and int(calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
     return _mapped(node, _function(ctx, f, captured), int(calls))
@@ -90,7 +90,7 @@ def _mapped(node: Node, function: DatasetFunction, calls: int) -> Node:
     f"{_F}; preserve_cardinality: bool = false{NOTE}",
 )
 def _map_and_batch(
-    ctx: HostContext,
+    ctx: StepHostContext,
     node: Node,
     captured: list[Any],
     batch_size: Array,
@@ -111,7 +111,7 @@ def _map_and_batch(
 @dataset_op(
     "FilterDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {ELEMENTS}{NOTE}"
 )
-def _filter(ctx: HostContext, node: Node, captured: list[Any], *, predicate: str) -> Node:
+def _filter(ctx: StepHostContext, node: Node, captured: list[Any], *, predicate: str) -> Node:
     function = _function(ctx, predicate, captured)
     return run_of(node, lambda run: mapping.FilterRun(run, function))
 
@@ -119,13 +119,13 @@ def _filter(ctx: HostContext, node: Node, captured: list[Any], *, predicate: str
 @dataset_op(
     "TakeWhileDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {ELEMENTS}{NOTE}"
 )
-def _take_while(ctx: HostContext, node: Node, captured: list[Any], *, predicate: str) -> Node:
+def _take_while(ctx: StepHostContext, node: Node, captured: list[Any], *, predicate: str) -> Node:
     function = _function(ctx, predicate, captured)
     return run_of(node, lambda run: mapping.TakeWhileRun(run, function))
 
 
 @dataset_op("FlatMapDataset", f"{INPUT}, {_CALLS}", _F + NOTE)
-def _flat_map(ctx: HostContext, node: Node, captured: list[Any], *, f: str) -> Node:
+def _flat_map(ctx: StepHostContext, node: Node, captured: list[Any], *, f: str) -> Node:
     function = _function(ctx, f, captured)
     return run_of(node, lambda run: InterleaveRun(run, function, 1, ENDLESS_TURN))
 
@@ -147,7 +147,7 @@ def _interleaved(
 
 @dataset_op("InterleaveDataset", f"{INPUT}, {_CALLS}, cycle_length: int64, block_length: int64", _F + NOTE)
 def _interleave(
-    ctx: HostContext, node: Node, captured: list[Any], cycle_length: Array, block_length: Array, *, f: str
+    ctx: StepHostContext, node: Node, captured: list[Any], cycle_length: Array, block_length: Array, *, f: str
 ) -> Node:
     return _interleaved(node, _function(ctx, f, captured), cycle_length, block_length)
 
@@ -158,7 +158,7 @@ def _interleave(
     f"{_F}; sloppy: bool = false{NOTE}",
 )
 def _parallel_interleave(
-    ctx: HostContext,
+    ctx: StepHostContext,
     node: Node,
     captured: list[Any],
     cycle_length: Array,
@@ -178,7 +178,7 @@ def _parallel_interleave(
     f"f: func; Tstate: list(type); Targuments: list(type); {ELEMENTS}; preserve_cardinality: bool = false; "
     f"use_default_device: bool = true{NOTE}",
 )
-def _scan(ctx: HostContext, node: Node, state: list[Any], captured: list[Any], *, f: str) -> Node:
+def _scan(ctx: StepHostContext, node: Node, state: list[Any], captured: list[Any], *, f: str) -> Node:
     function = _function(ctx, f, captured)
     return run_of(node, lambda run: mapping.ScanRun(run, function, state))
 
@@ -193,7 +193,7 @@ def _scan(ctx: HostContext, node: Node, state: list[Any], captured: list[Any], *
     f"{ELEMENTS}{NOTE}",
 )
 def _group_by_window(
-    ctx: HostContext,
+    ctx: StepHostContext,
     node: Node,
     key: list[Any],
     reduce: list[Any],
@@ -218,7 +218,7 @@ def _group_by_window(
     stateful=True,
 )
 def _reduce(
-    ctx: HostContext, node: Node, state: list[Any], captured: list[Any], *, f: str
+    ctx: StepHostContext, node: Node, state: list[Any], captured: list[Any], *, f: str
 ) -> tuple[Any, ...]:
     return tuple(mapping.reduced(node, _function(ctx, f, captured), state, ctx.step))
 

@@ -28,7 +28,7 @@ from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import shared
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
     from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 _numbers = itertools.count()
@@ -56,7 +56,7 @@ class IteratorState:
         self.started = False
         _by_handle[self.handle] = self
 
-    def restart(self, node: Node, ctx: HostContext) -> None:
+    def restart(self, node: Node, ctx: StepHostContext) -> None:
         """Begins a dataset, from its start."""
         self._turns.acquire(ctx)
         try:
@@ -66,7 +66,7 @@ class IteratorState:
         finally:
             self._turns.release()
 
-    def save(self, ctx: HostContext) -> bytes:
+    def save(self, ctx: StepHostContext) -> bytes:
         """Where it is."""
         self._turns.acquire(ctx)
         try:
@@ -76,7 +76,7 @@ class IteratorState:
         finally:
             self._turns.release()
 
-    def restore(self, data: bytes, ctx: HostContext) -> None:
+    def restore(self, data: bytes, ctx: StepHostContext) -> None:
         """Goes where another iterator over the same dataset was when it was saved."""
         self._turns.acquire(ctx)
         try:
@@ -97,7 +97,7 @@ class IteratorState:
         finally:
             self._turns.release()
 
-    def next(self, ctx: HostContext) -> Element:
+    def next(self, ctx: StepHostContext) -> Element:
         """The components of the next element."""
         self._turns.acquire(ctx)
         try:
@@ -155,7 +155,7 @@ _WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
 
 
 def _iterator(
-    ctx: HostContext,
+    ctx: StepHostContext,
     *,
     shared_name: bytes,
     container: bytes,
@@ -181,7 +181,7 @@ for _name in ("Iterator", "IteratorV2"):
     **{**_MAKES, "blocks": True},
 )
 def _one_shot(
-    ctx: HostContext,
+    ctx: StepHostContext,
     *,
     dataset_factory: str,
     output_types: list[DType],
@@ -205,12 +205,12 @@ def _one_shot(
 
 
 @op("MakeIterator", "dataset: variant, iterator: resource ->", **_WAITS)
-def _make_iterator(ctx: HostContext, node: Node, state: IteratorState) -> None:
+def _make_iterator(ctx: StepHostContext, node: Node, state: IteratorState) -> None:
     state.restart(node, ctx)
 
 
 def _get_next(
-    ctx: HostContext, state: IteratorState, *, output_types: list[DType], output_shapes: list[TensorShape]
+    ctx: StepHostContext, state: IteratorState, *, output_types: list[DType], output_shapes: list[TensorShape]
 ) -> tuple[Any, ...]:
     found = state.next(ctx)
     if len(found) != len(output_types):
@@ -250,12 +250,12 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
 
 
 @op("IteratorToStringHandle", "resource_handle: resource -> string_handle: string", **_MAKES)
-def _to_string(ctx: HostContext, state: IteratorState) -> Array:
+def _to_string(ctx: StepHostContext, state: IteratorState) -> Array:
     return boxed(state.handle)
 
 
 def _from_string(
-    ctx: HostContext, handle: Array, *, output_types: list[DType], output_shapes: list[TensorShape]
+    ctx: StepHostContext, handle: Array, *, output_types: list[DType], output_shapes: list[TensorShape]
 ) -> IteratorState:
     name = unboxed(handle)
     state = _by_handle.get(name)
@@ -283,7 +283,7 @@ for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
     shape=declared_shapes,
     **_WAITS,
 )
-def _single_element(ctx: HostContext, node: Node) -> tuple[Any, ...]:
+def _single_element(ctx: StepHostContext, node: Node) -> tuple[Any, ...]:
     run = node.start(ctx.step)
     try:
         block = run.next(1, ctx.step)
@@ -297,7 +297,7 @@ def _single_element(ctx: HostContext, node: Node) -> tuple[Any, ...]:
 
 
 @op("DatasetToTFRecord", "input_dataset: variant, filename: string, compression_type: string ->", **_WAITS)
-def _to_records(ctx: HostContext, node: Node, filename: Array, compression: Array) -> None:
+def _to_records(ctx: StepHostContext, node: Node, filename: Array, compression: Array) -> None:
     name, packing = (unboxed(v).decode() for v in (filename, compression))
     run = node.start(ctx.step)
     try:
@@ -316,12 +316,12 @@ def _to_records(ctx: HostContext, node: Node, filename: Array, compression: Arra
     shape=lambda op: SCALAR,
     **_WAITS,
 )
-def _serialize(ctx: HostContext, state: IteratorState) -> Array:
+def _serialize(ctx: StepHostContext, state: IteratorState) -> Array:
     return boxed(state.save(ctx))
 
 
 @op("DeserializeIterator", "resource_handle: resource, serialized: variant ->", **_WAITS)
-def _deserialize(ctx: HostContext, state: IteratorState, serialized: Array) -> None:
+def _deserialize(ctx: StepHostContext, state: IteratorState, serialized: Array) -> None:
     state.restore(unboxed(serialized), ctx)
 
 

@@ -22,7 +22,7 @@ from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import SCALAR
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
 
 # Variants that carry an element inside this process.
 _SCALAR: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True}
@@ -41,12 +41,12 @@ class _Element:
     "Toutput_types: list(type)",
     **_SCALAR,
 )
-def _from_value(ctx: HostContext, components: Element) -> Array:
+def _from_value(ctx: StepHostContext, components: Element) -> Array:
     return boxed(_Element(list(components)))
 
 
 @op("OptionalNone", "-> optional: variant", **_SCALAR)
-def _none(ctx: HostContext) -> Array:
+def _none(ctx: StepHostContext) -> Array:
     return boxed(_Element(None))
 
 
@@ -58,7 +58,7 @@ def _element(optional: Array) -> _Element:
 
 
 @op("OptionalHasValue", "optional: variant -> has_value: bool", **_SCALAR)
-def _has_value(ctx: HostContext, optional: Array) -> Array:
+def _has_value(ctx: StepHostContext, optional: Array) -> Array:
     return np.asarray(_element(optional).components is not None)
 
 
@@ -69,7 +69,7 @@ def _has_value(ctx: HostContext, optional: Array) -> Array:
     shape=structures.declared_shapes,
     host=True,
 )
-def _get_value(ctx: HostContext, optional: Array) -> tuple[Any, ...]:
+def _get_value(ctx: StepHostContext, optional: Array) -> tuple[Any, ...]:
     components = _element(optional).components
     if components is None:
         raise errors.invalid("The given optional does not have a value.")
@@ -85,7 +85,7 @@ def _get_value(ctx: HostContext, optional: Array) -> tuple[Any, ...]:
     blocks=True,
     stateful=True,
 )
-def _next_as_optional(ctx: HostContext, state: IteratorState) -> Array:
+def _next_as_optional(ctx: StepHostContext, state: IteratorState) -> Array:
     try:
         return boxed(_Element(list(state.next(ctx))))
     except errors.OutOfRangeError:

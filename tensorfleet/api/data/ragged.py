@@ -17,7 +17,7 @@ from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
 
 
 @op(
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "N: int >= 1; Tsplits: type; T: type",
     host=True,
 )
-def _ragged_to_variant(ctx: HostContext, splits: list[Array], values: Array) -> RaggedTensorValue:
+def _ragged_to_variant(ctx: StepHostContext, splits: list[Array], values: Array) -> RaggedTensorValue:
     return nested(splits, np.asarray(values))
 
 
@@ -54,7 +54,7 @@ def _ragged_shapes(op: Operation) -> list[TensorShape]:
     shape=_ragged_shapes,
     host=True,
 )
-def _variant_to_ragged(ctx: HostContext, value: RaggedTensorValue | Array) -> tuple[Array, ...]:
+def _variant_to_ragged(ctx: StepHostContext, value: RaggedTensorValue | Array) -> tuple[Array, ...]:
     found = value if isinstance(value, RaggedTensorValue) else np.asarray(value, object).ravel()[0]
     return *found.nested_row_splits, found.flat_values
 

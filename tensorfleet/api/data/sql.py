@@ -21,7 +21,7 @@ from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.convert import to_tensor
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
     from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 
@@ -73,7 +73,9 @@ def _value(value: Any, kind: DType) -> Array | bytes:
 @dataset_op(
     "SqlDataset", "driver_name: string, data_source_name: string, query: string", ELEMENTS, stateful=True
 )
-def _sql(ctx: HostContext, driver: Array, source: Array, query: Array, *, output_types: list[DType]) -> Node:
+def _sql(
+    ctx: StepHostContext, driver: Array, source: Array, query: Array, *, output_types: list[DType]
+) -> Node:
     name, where, asked = (unboxed(v).decode() for v in (driver, source, query))
     if name != "sqlite":
         raise invalid(

@@ -27,7 +27,7 @@ Function: TypeAlias = Callable[..., Any]
 Keywords: TypeAlias = "Mapping[str, Any] | None"
 
 #: A cluster as users describe it.
-ClusterLike: TypeAlias = "ClusterSpec | Mapping[str, Any]"
+ClusterLike: TypeAlias = "ClusterSpec | dict[str, Any]"
 
 
 @export("distribute.ReduceOp")

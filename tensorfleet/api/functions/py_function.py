@@ -23,7 +23,7 @@ from tensorfleet.ops.control.host_ops import call_by_token, function_of, registe
 from tensorfleet.session.session import Session
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.host_ops import StepHostContext
 
 
 class ValueTensor(Tensor):
@@ -147,7 +147,7 @@ class _EagerFunction:
     stateful=True,
 )
 def _eager_py_func(
-    ctx: HostContext, args: list[Array], *, token: bytes, is_async: bool, Tout: list[dtypes.DType]
+    ctx: StepHostContext, args: list[Array], *, token: bytes, is_async: bool, Tout: list[dtypes.DType]
 ) -> tuple[Array, ...]:
     return call_by_token(ctx.step, token, args, Tout)
 

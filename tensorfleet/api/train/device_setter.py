@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def replica_device_setter(
     ps_device: str = "/job:ps",
     worker_device: str = "/job:worker",
     merge_devices: bool = True,
-    cluster: ClusterSpec | Mapping[str, Any] | None = None,
+    cluster: ClusterSpec | dict[str, Any] | None = None,
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:

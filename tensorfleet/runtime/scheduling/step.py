@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
+from tensorfleet.graph.kernel_types import Wakeable
 from tensorfleet.kernels.interruptible_calls import Call, Interrupted
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.state.long_waits import LongWait
@@ -14,13 +15,6 @@ from tensorfleet.state.long_waits import LongWait
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import Event
     from tensorfleet.runtime.trace import Collector
-
-
-class Wakeable(Protocol):
-    """What a step wakes when it ends: an event, a Python function to interrupt, a resource that it holds."""
-
-    def set(self) -> None:
-        """Wakes it."""
 
 
 class ExecutionContext:
