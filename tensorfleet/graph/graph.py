@@ -250,18 +250,8 @@ class Graph(Collections):
         plain = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in (attrs or {}).items()}
         return add_raw(self, op_type, inputs, plain, name or op_type)
 
-    def _create_op_internal(
-        self,
-        op_type: str,
-        inputs: Sequence[Any],
-        dtypes: Sequence[DTypeLike] | None = None,
-        input_types: Sequence[DTypeLike] | None = None,
-        name: str | None = None,
-        attrs: dict[str, Any] | None = None,
-        op_def: OpDef | None = None,
-        compute_device: bool = True,
-    ) -> Operation:
-        return self.create_op(op_type, inputs, dtypes, input_types, name, attrs, op_def)
+    def _create_op_internal(self, *args: Any, **kwargs: Any) -> Operation:
+        return self.create_op(*args, **kwargs)
 
     def _local(self) -> Stacks:
         state: Stacks | None = getattr(self._state, "stacks", None)

@@ -29,7 +29,7 @@ from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
 from tensorfleet.runtime.shared_memory.server_reads import Board, board_of
-from tensorfleet.state.accumulators import most
+from tensorfleet.state.accumulators import maximums
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
 _REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
@@ -215,7 +215,7 @@ class Worker:
 
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped here as stale, by who computed them."""
-        return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
+        return maximums([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
 
     def register(self, client: str, message: Register, tensors: Sequence[Any]) -> None:
         """Adds operations and stages to a session, which its first message begins."""
