@@ -220,10 +220,7 @@ class TensorShape:
         """How many dimensions, or None."""
         return None if self._d is None else len(self._d)
 
-    @property
-    def ndims(self) -> int | None:
-        """How many dimensions, or None."""
-        return None if self._d is None else len(self._d)
+    ndims = rank
 
     def __len__(self) -> int:
         if self._d is None:
