@@ -230,6 +230,18 @@ _FLOATING |= {d for d in _BY_ENUM.values() if d._enum < 100 and d._name.startswi
 _QUANTIZED = {qint8, quint8, qint16, quint16, qint32}
 QUANTIZED_DTYPES = frozenset(_QUANTIZED)
 
+#: the repeated field of a TensorProto that holds elements of a type when they are not raw bytes
+PROTO_FIELDS = dict.fromkeys(("int8", "uint8", "int16", "uint16", "int32"), "int_val")
+PROTO_FIELDS |= dict.fromkeys((d._name for d in _QUANTIZED), "int_val")
+PROTO_FIELDS |= {n: f"{n}_val" for n in ("int64", "bool", "uint32", "uint64", "string")}
+PROTO_FIELDS |= {
+    "float32": "float_val",
+    "float64": "double_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+}
+PROTO_FIELDS |= {"complex64": "scomplex_val", "complex128": "dcomplex_val"}
+
 _BY_NAME = {d._name: d for d in _BY_ENUM.values()} | {"half": float16, "double": float64, "float": float32}
 _BY_NAME |= {"half_ref": float16._ref, "double_ref": float64._ref, "float_ref": float32._ref}
 _BY_NUMPY = {d._np: d for d in _BY_ENUM.values() if not d._is_ref_dtype and d not in _QUANTIZED}

@@ -92,11 +92,19 @@ class OpError(Exception):
         return f"{text}\n  made at {where}" if where else text
 
 
-class CancelledError(OpError):
-    """The operation or step was cancelled."""
+class _WithCode(OpError):
+    """Base of the errors whose class tells their code."""
+
+    _code: int
 
     def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, CANCELLED)
+        super().__init__(node_def, op, message, self._code)
+
+
+class CancelledError(_WithCode):
+    """The operation or step was cancelled."""
+
+    _code = CANCELLED
 
 
 class UnknownError(OpError):
@@ -108,11 +116,10 @@ class UnknownError(OpError):
         super().__init__(node_def, op, message, error_code)
 
 
-class InvalidArgumentError(OpError):
+class InvalidArgumentError(_WithCode):
     """An operation received an argument it cannot take."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, INVALID_ARGUMENT)
+    _code = INVALID_ARGUMENT
 
 
 def invalid(message: str) -> InvalidArgumentError:
@@ -120,116 +127,87 @@ def invalid(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, message)
 
 
-class DeadlineExceededError(OpError):
+class DeadlineExceededError(_WithCode):
     """A time limit passed before the operation finished."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, DEADLINE_EXCEEDED)
+    _code = DEADLINE_EXCEEDED
 
 
-class NotFoundError(OpError):
+class NotFoundError(_WithCode):
     """A file, a tensor or a task is not there."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, NOT_FOUND)
+    _code = NOT_FOUND
 
 
-class AlreadyExistsError(OpError):
+class AlreadyExistsError(_WithCode):
     """A file, directory or name exists already."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, ALREADY_EXISTS)
+    _code = ALREADY_EXISTS
 
 
-class PermissionDeniedError(OpError):
+class PermissionDeniedError(_WithCode):
     """The caller may not do this."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, PERMISSION_DENIED)
+    _code = PERMISSION_DENIED
 
 
-class ResourceExhaustedError(OpError):
+class ResourceExhaustedError(_WithCode):
     """Memory, disk or a quota ran out."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, RESOURCE_EXHAUSTED)
+    _code = RESOURCE_EXHAUSTED
 
 
-class FailedPreconditionError(OpError):
+class FailedPreconditionError(_WithCode):
     """The system is not in the state the operation needs, such as a variable read before it has a value."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, FAILED_PRECONDITION)
+    _code = FAILED_PRECONDITION
 
 
-class AbortedError(OpError):
+class AbortedError(_WithCode):
     """The operation was given up, usually to be retried."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, ABORTED)
+    _code = ABORTED
 
 
-class OutOfRangeError(OpError):
+class OutOfRangeError(_WithCode):
     """Reading went past the end, such as of a closed queue or a dataset."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, OUT_OF_RANGE)
+    _code = OUT_OF_RANGE
 
 
-class UnimplementedError(OpError):
+class UnimplementedError(_WithCode):
     """This combination of operation and arguments has no kernel."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, UNIMPLEMENTED)
+    _code = UNIMPLEMENTED
 
 
-class InternalError(OpError):
+class InternalError(_WithCode):
     """Something that should never happen did."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, INTERNAL)
+    _code = INTERNAL
 
 
-class UnavailableError(OpError):
+class UnavailableError(_WithCode):
     """A task cannot be reached now."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, UNAVAILABLE)
+    _code = UNAVAILABLE
 
 
-class DataLossError(OpError):
+class DataLossError(_WithCode):
     """Stored data is damaged beyond repair."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, DATA_LOSS)
+    _code = DATA_LOSS
 
 
-class UnauthenticatedError(OpError):
+class UnauthenticatedError(_WithCode):
     """The caller did not authenticate."""
 
-    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
-        super().__init__(node_def, op, message, UNAUTHENTICATED)
+    _code = UNAUTHENTICATED
 
 
 # Not type[OpError], whose own constructor takes a code too.
-_BY_CODE: dict[int, type[Any]] = {
-    CANCELLED: CancelledError,
-    UNKNOWN: UnknownError,
-    INVALID_ARGUMENT: InvalidArgumentError,
-    DEADLINE_EXCEEDED: DeadlineExceededError,
-    NOT_FOUND: NotFoundError,
-    ALREADY_EXISTS: AlreadyExistsError,
-    PERMISSION_DENIED: PermissionDeniedError,
-    RESOURCE_EXHAUSTED: ResourceExhaustedError,
-    FAILED_PRECONDITION: FailedPreconditionError,
-    ABORTED: AbortedError,
-    OUT_OF_RANGE: OutOfRangeError,
-    UNIMPLEMENTED: UnimplementedError,
-    INTERNAL: InternalError,
-    UNAVAILABLE: UnavailableError,
-    DATA_LOSS: DataLossError,
-    UNAUTHENTICATED: UnauthenticatedError,
-}
+_BY_CODE: dict[int, type[Any]] = {cls._code: cls for cls in _WithCode.__subclasses__()}
+_BY_CODE[UNKNOWN] = UnknownError
 _BY_CLASS = {cls: code for code, cls in _BY_CODE.items()}
 
 
@@ -278,5 +256,5 @@ def about(op: FailedOperation | None, error: BaseException) -> OpError:
 
 
 # In tracebacks, logs and pickles the classes have the names that users import them by.
-for _class in (OpError, *OpError.__subclasses__()):
+for _class in (OpError, *_BY_CODE.values()):
     _class.__module__ = "tensorfleet.errors"

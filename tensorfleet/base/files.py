@@ -69,9 +69,7 @@ class GFile:
         self._binary = "b" in mode
         self._plain = mode.replace("b", "")
         if self._plain not in _MODES:
-            raise errors.InvalidArgumentError(
-                None, None, "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'"
-            )
+            raise errors.invalid("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
         self._reads = self._plain in ("r", "r+", "w+", "a+")
         self._writes = self._plain != "r"
         self._reader: IO[bytes] | None = None
@@ -132,14 +130,12 @@ class GFile:
         if offset is not None and position is not None:
             raise TypeError("seek(): offset and position may not be set simultaneously.")
         if whence not in (0, 1, 2):
-            raise errors.InvalidArgumentError(
-                None, None, f"Invalid whence argument: {whence}. Use 0, 1 or 2."
-            )
+            raise errors.invalid(f"Invalid whence argument: {whence}. Use 0, 1 or 2.")
         file = self._reading()
         try:
             file.seek(offset if offset is not None else position or 0, whence)
         except (OSError, ValueError) as e:
-            raise errors.InvalidArgumentError(None, None, f"Cannot seek in {self._name!s}: {e}") from None
+            raise errors.invalid(f"Cannot seek in {self._name!s}: {e}") from None
 
     def readline(self) -> Any:
         """The next line with its end, or nothing at the end of the file."""

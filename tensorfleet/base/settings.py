@@ -44,8 +44,8 @@ class Setting(Generic[T]):
         try:
             return self.parse(text.strip())
         except ValueError:
-            raise errors.InvalidArgumentError(
-                None, None, f"{self.name} is {text!r}; it must be {self.kind}. Correct it, or unset it."
+            raise errors.invalid(
+                f"{self.name} is {text!r}; it must be {self.kind}. Correct it, or unset it."
             ) from None
 
 

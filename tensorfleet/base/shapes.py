@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar, cast
 
@@ -15,6 +16,32 @@ T = TypeVar("T")
 DimensionLike: TypeAlias = "SupportsIndex | float | str | bytes | None"
 #: Whatever has dimensions. Wider than `ShapeLike`: arrays of numbers and messages too.
 AnyShape: TypeAlias = "ShapeLike | Iterable[DimensionLike] | TensorShapeProto"
+
+
+def _arithmetic(f: Callable[[int, int], int]) -> Callable[[Dimension, DimensionLike], Dimension]:
+    def method(self: Dimension, other: DimensionLike) -> Dimension:
+        try:
+            value = as_dimension(other)._value
+        except (TypeError, ValueError):
+            return cast(Dimension, NotImplemented)
+        if self._value is None or value is None:
+            return Dimension(None)
+        return Dimension(f(self._value, value))
+
+    return method
+
+
+def _comparison(f: Callable[[int, int], bool]) -> Callable[[Dimension, object], Any]:
+    def method(self: Dimension, other: object) -> bool | None:
+        try:
+            value = as_dimension(other)._value  # type: ignore[arg-type]  # anything may be compared
+        except (TypeError, ValueError):
+            return cast(None, NotImplemented)
+        if self._value is None or value is None:
+            return None  # not False: whether an unknown dimension is that number is not known
+        return f(self._value, value)
+
+    return method
 
 
 class Dimension:
@@ -67,40 +94,14 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return other if self._value is None else self
 
-    def _binary(self, other: DimensionLike, f: Callable[[int, int], int]) -> Dimension:
-        try:
-            value = as_dimension(other)._value
-        except (TypeError, ValueError):
-            return cast(Dimension, NotImplemented)
-        if self._value is None or value is None:
-            return Dimension(None)
-        return Dimension(f(self._value, value))
-
-    def __add__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: a + b)
-
-    def __radd__(self, other: DimensionLike) -> Dimension:
-        return self + other
-
-    def __sub__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: b - a)
-
-    def __mul__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: a * b)
-
-    def __rmul__(self, other: DimensionLike) -> Dimension:
-        return self * other
-
-    def __floordiv__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: a // b)
-
-    def __rfloordiv__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: b // a)
-
-    __div__ = __floordiv__
+    __add__ = __radd__ = _arithmetic(operator.add)
+    __sub__ = _arithmetic(operator.sub)
+    __rsub__ = _arithmetic(lambda a, b: b - a)
+    __mul__ = __rmul__ = _arithmetic(operator.mul)
+    __floordiv__ = __div__ = _arithmetic(operator.floordiv)
+    __rfloordiv__ = _arithmetic(lambda a, b: b // a)
+    __mod__ = _arithmetic(operator.mod)
+    __rmod__ = _arithmetic(lambda a, b: b % a)
 
     def __truediv__(self, other: object) -> Dimension:
         raise TypeError(
@@ -114,38 +115,12 @@ class Dimension:
             "'Dimension', please use // instead"
         )
 
-    def __mod__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: a % b)
-
-    def __rmod__(self, other: DimensionLike) -> Dimension:
-        return self._binary(other, lambda a, b: b % a)
-
-    def _compare(self, other: object, f: Callable[[int, int], bool]) -> bool | None:
-        try:
-            value = as_dimension(other)._value  # type: ignore[arg-type]  # anything may be compared
-        except (TypeError, ValueError):
-            return cast(None, NotImplemented)
-        if self._value is None or value is None:
-            return None  # not False: whether an unknown dimension is that number is not known
-        return f(self._value, value)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compare(other, lambda a, b: a == b)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare(other, lambda a, b: a != b)
-
-    def __lt__(self, other: object) -> bool | None:
-        return self._compare(other, lambda a, b: a < b)
-
-    def __le__(self, other: object) -> bool | None:
-        return self._compare(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: object) -> bool | None:
-        return self._compare(other, lambda a, b: a > b)
-
-    def __ge__(self, other: object) -> bool | None:
-        return self._compare(other, lambda a, b: a >= b)
+    __eq__ = _comparison(operator.eq)
+    __ne__ = _comparison(operator.ne)
+    __lt__ = _comparison(operator.lt)
+    __le__ = _comparison(operator.le)
+    __gt__ = _comparison(operator.gt)
+    __ge__ = _comparison(operator.ge)
 
     def __hash__(self) -> int:
         return hash(self._value)
@@ -184,8 +159,10 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     return Dimension(None) if shape.rank is None else shape[index]
 
 
-def shape_text(dims: Iterable[int | None]) -> str:
-    """Dimensions as TensorFlow's messages show them: `[2,?]`."""
+def shape_text(dims: Iterable[int | None] | None) -> str:
+    """Dimensions as TensorFlow's messages show them: `[2,?]`; `<unknown>` without a rank."""
+    if dims is None:
+        return "<unknown>"
     return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
 
 
@@ -243,10 +220,7 @@ class TensorShape:
         """How many dimensions, or None."""
         return None if self._d is None else len(self._d)
 
-    @property
-    def ndims(self) -> int | None:
-        """How many dimensions, or None."""
-        return None if self._d is None else len(self._d)
+    ndims = rank
 
     def __len__(self) -> int:
         if self._d is None:

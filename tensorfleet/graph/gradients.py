@@ -77,7 +77,7 @@ def gradients(
         found = [walk.result(s) for s in sources]
         if unconnected is UnconnectedGradients.ZERO:
             found = [
-                apply("ZerosLike", _value(x)) if g is None else g for g, x in zip(found, xs, strict=True)
+                apply("ZerosLike", to_tensor(x)) if g is None else g for g, x in zip(found, xs, strict=True)
             ]
         return found
 
@@ -85,10 +85,6 @@ def gradients(
 def listed(values: object) -> list[Any]:
     """Several values as a list, and one alone as a list of it."""
     return list(values) if isinstance(values, (list, tuple)) else [values]
-
-
-def _value(x: TensorLike) -> Tensor:
-    return to_tensor(x)
 
 
 class _Loop(Protocol):
@@ -258,11 +254,11 @@ class _Walk:
         count = len(loop.exits)
         nexts = [t._op._inputs[0] for t in loop.nexts]
         movable = [i for i in range(count) if _trainable(loop.exits[i])]
-        starts = {i for i in movable if self._reaches(loop.enters[i]._op._inputs[0])}
+        starts = {i for i in movable if self.touches(loop.enters[i]._op._inputs[0])}
         wanted = [
             t for out, t in loop.invariants.items() if t._op.type in ("Enter", "RefEnter") and _trainable(t)
         ]
-        wanted = [t for t in wanted if self._reaches(t._op._inputs[0])]
+        wanted = [t for t in wanted if self.touches(t._op._inputs[0])]
         # Which loop variable influences which in one iteration; the closures below follow that over all iterations.
         inner = {i: _Walk(nexts, [loop.switches[i][1]], [], self.scope, loop) for i in movable}
         feeds = {i: {j for j in movable if inner[i].touches(nexts[j])} for i in movable}
@@ -272,9 +268,6 @@ class _Walk:
         towards = _closure(set(grads), {j: {i for i in movable if j in feeds[i]} for j in movable})
         found = sorted(from_outside & towards)
         return found or None
-
-    def _reaches(self, tensor: Tensor) -> bool:
-        return id(tensor) in self._kept or self._node(tensor._op) in self.reached
 
     def touches(self, tensor: Tensor) -> bool:
         """Whether a tensor depends on one of the xs."""

@@ -250,18 +250,8 @@ class Graph(Collections):
         plain = {k: attr_from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in (attrs or {}).items()}
         return add_raw(self, op_type, inputs, plain, name or op_type)
 
-    def _create_op_internal(
-        self,
-        op_type: str,
-        inputs: Sequence[Any],
-        dtypes: Sequence[DTypeLike] | None = None,
-        input_types: Sequence[DTypeLike] | None = None,
-        name: str | None = None,
-        attrs: dict[str, Any] | None = None,
-        op_def: OpDef | None = None,
-        compute_device: bool = True,
-    ) -> Operation:
-        return self.create_op(op_type, inputs, dtypes, input_types, name, attrs, op_def)
+    def _create_op_internal(self, *args: Any, **kwargs: Any) -> Operation:
+        return self.create_op(*args, **kwargs)
 
     def _local(self) -> Stacks:
         state: Stacks | None = getattr(self._state, "stacks", None)
@@ -433,10 +423,8 @@ class Graph(Collections):
             if isinstance(c, IndexedSlices) or (hasattr(c, "_handle") and hasattr(c, "op")):
                 c = c.op  # waiting for a variable, or for a write to it, must not read it
             element = self.as_graph_element(c)
-            op = element.op if isinstance(element, Tensor) else element
-            if op not in ops:
-                ops.append(op)
-        group = ControlGroup(ops)
+            ops.append(element.op if isinstance(element, Tensor) else element)
+        group = ControlGroup(list(dict.fromkeys(ops)))
         state.control_groups = [*state.control_groups, group]
         try:
             yield
@@ -452,20 +440,13 @@ class Graph(Collections):
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
         """Uses gradients registered under other names for new operations of these types."""
-        if not isinstance(op_type_map, dict):
-            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
-        for key, value in op_type_map.items():
-            if not isinstance(key, str) or not isinstance(value, str):
-                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        _check_texts("op_type_map", op_type_map)
         with replaced(self, "_gradient_overrides", {**self._gradient_overrides, **op_type_map}):
             yield
 
     @contextmanager
     def _kernel_label_map(self, op_to_kernel_label_map: dict[str, str]) -> Iterator[None]:
-        if not isinstance(op_to_kernel_label_map, dict):
-            raise TypeError("op_to_kernel_label_map must be a dictionary mapping strings to strings")
-        if not all(isinstance(s, str) for pair in op_to_kernel_label_map.items() for s in pair):
-            raise TypeError("op_to_kernel_label_map must be a dictionary mapping strings to strings")
+        _check_texts("op_to_kernel_label_map", op_to_kernel_label_map)
         labels = {**self._kernel_labels, **op_to_kernel_label_map}
         with replaced(self, "_kernel_labels", {k: v for k, v in labels.items() if v}):
             yield
@@ -498,8 +479,6 @@ class Graph(Collections):
     def switch_to_thread_local(self) -> None:
         """Kept for programs that call it: the stacks of a graph are thread-local always."""
 
-    # -- protos --
-
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
         """This graph as a `GraphDef`; with `from_version`, only operations added since."""
         from tensorfleet.graph.graphdef import export_graph
@@ -512,3 +491,8 @@ class Graph(Collections):
         from tensorfleet.graph.graphdef import graph_versions
 
         return graph_versions(self)
+
+
+def _check_texts(name: str, given: object) -> None:
+    if not (isinstance(given, dict) and all(isinstance(s, str) for pair in given.items() for s in pair)):
+        raise TypeError(f"{name} must be a dictionary mapping strings to strings")

@@ -300,20 +300,8 @@ def has_named_gradient(name: str) -> bool:
 
 # -- parsing -----------------------------------------------------------------------------------------
 
-_DTYPE_NAMES = {
-    "float",
-    "double",
-    "half",
-    "resource",
-    "variant",
-    "string",
-    "bool",
-    "quint8",
-    "qint8",
-    "qint32",
-}
-_DTYPE_NAMES |= {"bfloat16", "complex64", "complex128", "int8", "uint8", "int16", "uint16"}
-_DTYPE_NAMES |= {"int32", "uint32", "int64", "uint64", "qint16", "quint16"}
+_DTYPE_NAMES = {*_F, *_I, "complex64", "complex128", "bool", "string", "resource", "variant"}
+_DTYPE_NAMES |= {"qint8", "quint8", "qint16", "quint16", "qint32"}
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
-from tensorfleet.base.dtypes import DType
+from tensorfleet.base.dtypes import PROTO_FIELDS, DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.checking import MAX_CONSTANT_BYTES, MAX_FILL_BYTES, check_tensor
@@ -16,32 +16,6 @@ from tensorfleet.graph.convert import make_array
 if TYPE_CHECKING:
     from tensorfleet.base.protos import TensorProto
     from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
-
-# Which repeated field holds the values of a type when they are not raw bytes.
-_FIELDS = {
-    "float32": "float_val",
-    "float64": "double_val",
-    "int32": "int_val",
-    "int16": "int_val",
-    "int8": "int_val",
-    "uint8": "int_val",
-    "uint16": "int_val",
-    "qint8": "int_val",
-    "quint8": "int_val",
-    "qint16": "int_val",
-    "quint16": "int_val",
-    "qint32": "int_val",
-    "int64": "int64_val",
-    "bool": "bool_val",
-    "uint32": "uint32_val",
-    "uint64": "uint64_val",
-    "string": "string_val",
-    "float16": "half_val",
-    "bfloat16": "half_val",
-    "complex64": "scomplex_val",
-    "complex128": "dcomplex_val",
-}
-
 
 # Types of which TensorFlow writes the elements as raw bytes; of the others, each into its field.
 _RAW = frozenset(
@@ -156,7 +130,7 @@ def _write_variants(proto: TensorProto, array: np.ndarray) -> None:
 
 def _write_values(proto: TensorProto, kind: DType, array: np.ndarray) -> None:
     """Writes each element into the field of its type."""
-    field = _FIELDS[kind.name]
+    field = PROTO_FIELDS[kind.name]
     flat = np.ascontiguousarray(array).ravel()
     if field == "half_val":
         flat = flat.view(np.uint16)
@@ -179,7 +153,7 @@ def array_of(tensor: TensorProto, content: memoryview | None = None) -> np.ndarr
         held = np.empty(len(tensor.variant_val), object)
         held[:] = [v.metadata for v in tensor.variant_val]
         return held.reshape(tuple(d.size for d in tensor.tensor_shape.dim))
-    if kind.name not in _FIELDS:
+    if kind.name not in PROTO_FIELDS:
         raise ValueError(f"A TensorProto cannot hold values of type {kind.name}.")
     count = check_tensor(tensor)
     shape = tuple(d.size for d in tensor.tensor_shape.dim)
@@ -188,7 +162,7 @@ def array_of(tensor: TensorProto, content: memoryview | None = None) -> np.ndarr
             raise ValueError(f"{len(raw)} bytes for a constant of {kind.name} with shape {shape}.")
         return np.frombuffer(raw, kind.np_dtype).reshape(shape).copy()
     stored = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
-    values = list(getattr(tensor, _FIELDS[kind.name]))
+    values = list(getattr(tensor, PROTO_FIELDS[kind.name]))
     large = count * stored.itemsize > MAX_CONSTANT_BYTES
     one = len(values) <= 1 + kind.is_complex and kind != dtypes.string
     if large and not (one and count * stored.itemsize <= MAX_FILL_BYTES):

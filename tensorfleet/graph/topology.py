@@ -53,9 +53,7 @@ def _cycle(before: Mapping[N, Collection[N]], stuck: set[N]) -> list[N]:
 
 def _endless(cycle: list[Any]) -> errors.OpError:
     names = ", ".join(sorted(node.name for node in cycle)[:5])
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    return errors.invalid(
         f"Graph is invalid, contains a cycle with {len(cycle)} nodes, including: {names}. Give one of them another input, or "
-        "remove one of the control dependencies between them.",
+        "remove one of the control dependencies between them."
     )

@@ -172,9 +172,7 @@ class _Variables:
         merged = {m._outputs[0] for m in self.merges}
         found = {op._inputs[1] for op in mine if op.type in SWITCHES and op._inputs[0] in merged}
         if tests or len(found) != 1:
-            raise errors.InvalidArgumentError(
-                None, None, f"The loop '{frame[-1]}' has {len(tests)} LoopCond nodes instead of one."
-            )
+            raise errors.invalid(f"The loop '{frame[-1]}' has {len(tests)} LoopCond nodes instead of one.")
         return found.pop()
 
     def next_values(self) -> tuple[Tensor, ...]:

@@ -17,20 +17,8 @@ _COUNTS = {"Shape", "StridedSlice"}
 _SEGMENT = PartKind.SEGMENT
 _HOST = {PartKind.GATHER, PartKind.HOST, PartKind.SAME}
 # What an optimizer makes of the sums over equal indices before it updates rows by them.
-_ARITHMETIC = {
-    "Add",
-    "AddV2",
-    "Cast",
-    "Div",
-    "Identity",
-    "Mul",
-    "Neg",
-    "RealDiv",
-    "Rsqrt",
-    "Sqrt",
-    "Square",
-    "Sub",
-}
+_ARITHMETIC = {"Add", "AddV2", "Cast", "Div", "Identity", "Mul"}
+_ARITHMETIC |= {"Neg", "RealDiv", "Rsqrt", "Sqrt", "Square", "Sub"}
 _MAX_FILL_ELEMENTS = 1 << 16  # elements that numpy fills as fast as XLA
 
 

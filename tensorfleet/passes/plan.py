@@ -160,17 +160,8 @@ def ordered(
 
 
 # What a reference or handle can go through on its way.
-_PASSING = {
-    "Identity",
-    "RefIdentity",
-    "Enter",
-    "RefEnter",
-    "Exit",
-    "RefExit",
-    "Switch",
-    "RefSwitch",
-    "RefMerge",
-}
+_PASSING = {"Identity", "RefIdentity", "Enter", "RefEnter", "Exit", "RefExit"}
+_PASSING |= {"Switch", "RefSwitch", "RefMerge"}
 
 
 def updated_by(op: Operation) -> list[Tensor]:

@@ -24,7 +24,7 @@ from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.scheduling.program import Program
 from tensorfleet.runtime.scheduling.step import ExecutionContext
 from tensorfleet.runtime.scheduling.threads import Pool
-from tensorfleet.state.accumulators import most
+from tensorfleet.state.accumulators import maximums
 
 if TYPE_CHECKING:
     from tensorfleet.base.protos import ConfigProto
@@ -201,7 +201,7 @@ class LocalEngine(Engine[Program]):
 
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped as stale, by who computed them."""
-        return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
+        return maximums([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
 
     def collector(self) -> trace.Collector:
         """Something that records what a step does and when."""

@@ -43,9 +43,7 @@ class PartialRuns:
         tensors, _ = feed_plan(self._graph, list(feeds or ()))
         wanted, targets, _ = fetch_plan(self._graph, fetches, tensors)
         if not wanted and not targets:
-            raise errors.InvalidArgumentError(
-                None, None, "Must specify at least one target to fetch or execute."
-            )
+            raise errors.invalid("Must specify at least one target to fetch or execute.")
         handle = f"partial-{next(self._handles)}"
         self._steps[handle] = _Partial(tensors, wanted, targets)
         return handle
@@ -54,8 +52,8 @@ class PartialRuns:
         """Feeds more, computes the fetches that were not computed before, and returns their values."""
         step = self._steps.get(handle)
         if step is None:
-            raise errors.InvalidArgumentError(
-                None, None, f"Must run 'setup' before performing partial runs! There is no step {handle!r}."
+            raise errors.invalid(
+                f"Must run 'setup' before performing partial runs! There is no step {handle!r}."
             )
         tensors, convert = feed_plan(self._graph, list(feed_dict or ()))
         given: list[Any] = []
@@ -92,4 +90,4 @@ def _check(asked: Sequence[Tensor | Operation], declared: dict[Any, bool], what:
             fault = (
                 f"has already been {past}" if one in declared else "was not specified in partial_run_setup"
             )
-            raise errors.InvalidArgumentError(None, None, f"The {what} '{one.name}' {fault}.")
+            raise errors.invalid(f"The {what} '{one.name}' {fault}.")

@@ -14,21 +14,14 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
-from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.shapes import TensorShape, shape_text
 from tensorfleet.kernels.aligned_memory import is_fixed
 from tensorfleet.state.long_waits import Awaited
 from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Signal
 
 
-def bracketed(dims: Sequence[int | None] | None) -> str:
-    """A shape as TensorFlow's messages write it."""
-    if dims is None:
-        return "<unknown>"
-    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
-
-
-def most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """The most of each: the gradients of one step go to one accumulator for each variable."""
+def maximums(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The largest count of each owner. The gradients of one step go to one accumulator for each variable."""
     found: dict[str, int] = {}
     for one in counts:
         for owner, count in one.items():
@@ -132,14 +125,14 @@ class Accumulator(Awaited):
         (gradient,) = gradients
         if not self.shape.is_compatible_with(gradient.shape):
             raise errors.invalid(
-                f"Shape mismatch: expected {bracketed(self.shape._d)}, got {bracketed(gradient.shape)}"
+                f"Shape mismatch: expected {shape_text(self.shape._d)}, got {shape_text(gradient.shape)}"
             )
         if not self.count:
             # An array that nobody can change is kept as it is; the second gradient makes the sum a new array.
             self._sum = gradient if is_fixed(gradient) else np.array(gradient)
         elif self._sum.shape != gradient.shape:
             raise errors.invalid(
-                f"Shape mismatch: expected {bracketed(self._sum.shape)}, got {bracketed(gradient.shape)}"
+                f"Shape mismatch: expected {shape_text(self._sum.shape)}, got {shape_text(gradient.shape)}"
             )
         elif self._sum.flags.writeable:
             self._sum += gradient
@@ -191,7 +184,7 @@ class SparseAccumulator(Accumulator):
     def _check(self, indices: np.ndarray, values: np.ndarray, dims: np.ndarray | None) -> None:
         if indices.ndim != 1:
             raise errors.invalid(
-                f"Input indices should be vector but received shape: {bracketed(indices.shape)}"
+                f"Input indices should be vector but received shape: {shape_text(indices.shape)}"
             )
         if values.ndim == 0:
             raise errors.invalid("Values cannot be 0-dimensional.")

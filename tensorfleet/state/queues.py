@@ -23,7 +23,7 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
-from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.shapes import TensorShape, shape_text
 from tensorfleet.state.long_waits import Awaited
 
 if TYPE_CHECKING:
@@ -431,12 +431,6 @@ def _answer(attempts: Sequence[Attempt]) -> None:
             attempt.answer()
 
 
-def _text(dims: Iterable[int | None] | None) -> str:
-    if dims is None:
-        return "<unknown>"
-    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
-
-
 def _mismatch(i: int, want: Iterable[int | None] | None, got: Iterable[int]) -> errors.OpError:
-    text = f"Shape mismatch in tuple component {i}. Expected {_text(want)}, got {_text(got)}"
+    text = f"Shape mismatch in tuple component {i}. Expected {shape_text(want)}, got {shape_text(got)}"
     return errors.invalid(text)

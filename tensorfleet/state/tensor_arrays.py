@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
-from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.shapes import TensorShape, shape_text
 
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
@@ -94,7 +93,7 @@ class ArrayStore:
             if before.shape != value.shape:
                 raise self._wrong(
                     f"Could not aggregate to TensorArray index {index} because the existing shape is "
-                    f"{_text(before.shape)} but the new input shape is {_text(value.shape)}."
+                    f"{shape_text(before.shape)} but the new input shape is {shape_text(value.shape)}."
                 )
             self.elements[index] = np.add(before, value)
             return
@@ -117,7 +116,7 @@ class ArrayStore:
             or any(k is not None and k != d for k, d in zip(known, value.shape, strict=True))
         ):
             raise self._wrong(
-                f"Could not write to TensorArray index {index} because the value shape is {_text(value.shape)} "
+                f"Could not write to TensorArray index {index} because the value shape is {shape_text(value.shape)} "
                 f"which is incompatible with the TensorArray's inferred element shape: {self.shape} (consider "
                 "setting infer_shape=False)."
             )
@@ -215,10 +214,6 @@ class ArrayStore:
             self.grads[source] = found
             self.dynamic = False
         return found
-
-
-def _text(shape: Iterable[int]) -> str:
-    return "[" + ",".join(str(d) for d in shape) + "]"
 
 
 class StackStore:

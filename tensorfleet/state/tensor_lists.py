@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
-from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.shapes import TensorShape, shape_text
 
 if TYPE_CHECKING:
     from tensorfleet.base.shapes import AnyShape
@@ -66,7 +66,7 @@ class TensorList:
         """The error for a value that does not fit."""
         if not self.of_shape.is_compatible_with(value.shape):
             raise errors.invalid(
-                f"{what} element shape: {_text(value.shape)} list shape: {_text(self.of_shape)}"
+                f"{what} element shape: {text_of(value.shape)} list shape: {text_of(self.of_shape)}"
             )
 
     def at(self, index: int, wanted: TensorShape) -> np.ndarray:
@@ -80,7 +80,7 @@ class TensorList:
         if not shape.is_fully_defined():
             raise errors.invalid(
                 "Trying to read an uninitialized tensor but element_shape is not fully defined: "
-                f"{_text(shape)}. Set the element first."
+                f"{text_of(shape)}. Set the element first."
             )
         return np.zeros(shape.as_list(), self.dtype.np_dtype)
 
@@ -94,12 +94,12 @@ class TensorList:
             return shape
         if not chosen:
             raise errors.invalid(
-                f"Tried to {verb} elements of an empty list with non-fully-defined element_shape: {_text(shape)}"
+                f"Tried to {verb} elements of an empty list with non-fully-defined element_shape: {text_of(shape)}"
             )
         what = "stack list which only contains uninitialized tensors and has a"
         if verb == "gather":
             what = "gather uninitialized tensors from a list with"
-        raise errors.invalid(f"Tried to {what} non-fully-defined element_shape: {_text(shape)}")
+        raise errors.invalid(f"Tried to {what} non-fully-defined element_shape: {text_of(shape)}")
 
     def together(self, chosen: list[Any], wanted: TensorShape, verb: str) -> np.ndarray:
         """Some elements as one tensor; zeros for those never set."""
@@ -129,7 +129,7 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
     try:
         return a.merge_with(b)
     except ValueError:
-        raise errors.invalid(f"Incompatible shapes during merge: {_text(a)} vs. {_text(b)}") from None
+        raise errors.invalid(f"Incompatible shapes during merge: {text_of(a)} vs. {text_of(b)}") from None
 
 
 def shape_from(value: object) -> TensorShape:
@@ -144,11 +144,6 @@ def shape_from(value: object) -> TensorShape:
     return TensorShape([None if d < 0 else int(d) for d in sizes])
 
 
-def _text(shape: AnyShape) -> str:
-    shape = TensorShape(shape)
-    if shape.rank is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if d is None else str(d) for d in shape.as_list()) + "]"
-
-
-text_of = _text
+def text_of(shape: AnyShape) -> str:
+    """A shape as messages show it."""
+    return shape_text(TensorShape(shape)._d)

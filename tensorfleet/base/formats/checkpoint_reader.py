@@ -105,11 +105,9 @@ class BundleReader:
             target[...] = source[_moved(common, held)]
             filled += target.size
         if filled != result.size:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 f"The slices of {name} in {self.prefix} do not fully cover the slice that is asked for; was it "
-                "saved in full?",
+                "saved in full?"
             )
         return result
 

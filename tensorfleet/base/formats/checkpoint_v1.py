@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import BundleEntryProto, TensorProto
     from tensorfleet.base.types import PathLike
 
-# The field of a TensorProto that holds elements of a type; all others are in int_val.
-_FIELDS = {"float32": "float_val", "float64": "double_val", "int64": "int64_val", "bool": "bool_val"}
-_FIELDS |= {"string": "string_val", "complex64": "scomplex_val", "complex128": "dcomplex_val"}
-_FIELDS |= {"float16": "half_val", "bfloat16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val"}
-
 
 class OldReader(BundleReader):
     """The tensors of a checkpoint of the older format: a file, or files for which `prefix` is a pattern."""
@@ -84,7 +79,7 @@ class OldReader(BundleReader):
 
 
 def _elements(proto: TensorProto, dtype: DType) -> np.ndarray:
-    values = getattr(proto, _FIELDS.get(dtype.name, "int_val"))
+    values = getattr(proto, dtypes.PROTO_FIELDS.get(dtype.name, "int_val"))
     if dtype.name == "string":
         array = np.empty(len(values), object)
         array[:] = list(values)

@@ -72,7 +72,7 @@ class BundleWriter:
     def add(self, name: str, array: np.ndarray, dtype: DType | None = None) -> None:
         """Writes a tensor."""
         if name in self._entries:
-            raise errors.InvalidArgumentError(None, None, f"Adding duplicate key: {name}")
+            raise errors.invalid(f"Adding duplicate key: {name}")
         self._entries[name] = self._write(np.asarray(array), dtype)
 
     def add_slice(
@@ -88,21 +88,19 @@ class BundleWriter:
 
         array = np.asarray(array)
         if part.shape(full_shape) != array.shape:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 f"Slice of '{name}' has shape {list(part.shape(full_shape))}, but its tensor has shape "
-                f"{list(array.shape)}",
+                f"{list(array.shape)}"
             )
         key = part.key(name)
         if key in self._slices or (name in self._entries and not self._entries[name].slices):
-            raise errors.InvalidArgumentError(None, None, f"Adding duplicate slice of tensor: {name}")
+            raise errors.invalid(f"Adding duplicate slice of tensor: {name}")
         stored = self._write(array, dtype)
         whole = self._entries.setdefault(name, BundleEntryProto(dtype=stored.dtype))
         if not whole.slices:
             set_shape(whole, full_shape)
         elif shape_of(whole) != tuple(full_shape):
-            raise errors.InvalidArgumentError(None, None, f"Slices of '{name}' disagree about its full shape")
+            raise errors.invalid(f"Slices of '{name}' disagree about its full shape")
         whole.slices.append(part.to_proto())
         self._slices[key] = stored
 
@@ -299,9 +297,7 @@ def _merge_entry(merged: dict[bytes, Any], key: bytes, entry: BundleEntryProto) 
     if known is entry:
         return
     if not (known.slices and entry.slices) or shape_of(known) != shape_of(entry):
-        raise errors.InvalidArgumentError(
-            None, None, f"Merging two checkpoints that both hold '{key.decode(errors='replace')}'"
-        )
+        raise errors.invalid(f"Merging two checkpoints that both hold '{key.decode(errors='replace')}'")
     known.slices.extend(entry.slices)
 
 

@@ -34,7 +34,7 @@ def pillow() -> ModuleType:
 
 
 def _fail(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+    return errors.invalid(message)
 
 
 def kind_of(contents: bytes) -> str:

@@ -238,7 +238,7 @@ class Pieces(_Source):
                 f"body length {body} bytes, which is not an exact multiple of the record length ({self._size} bytes)."
             )
             self.close()
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(text)
 
     def _fill(self, size: int) -> None:
         data = self._stream.read(max(size, _CHUNK_BYTES))

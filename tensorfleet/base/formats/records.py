@@ -124,9 +124,7 @@ def _compressor(options: TFRecordOptions) -> Any:
             _or(options.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
         )
     except (ValueError, zlib.error) as e:
-        raise errors.InvalidArgumentError(
-            None, None, f"deflateInit failed: {e}. Check TFRecordOptions."
-        ) from None
+        raise errors.invalid(f"deflateInit failed: {e}. Check TFRecordOptions.") from None
 
 
 @export("python_io.TFRecordWriter", "io.TFRecordWriter")

@@ -91,8 +91,8 @@ def parse_spec(spec: str) -> tuple[tuple[int, ...], TensorSlice]:
             if not 0 <= start <= end <= size:
                 raise ValueError(f"{start} to {end} does not lie inside a dimension of {size}")
     except ValueError as e:
-        raise errors.InvalidArgumentError(
-            None, None, f"Shape and slice spec '{spec}' is not of the form \"dim dim start,length:-\": {e}"
+        raise errors.invalid(
+            f"Shape and slice spec '{spec}' is not of the form \"dim dim start,length:-\": {e}"
         ) from e
     return shape, part
 

@@ -46,7 +46,7 @@ from tensorfleet.runtime.engine import CLOSED, LocalEngine, invalid_pool
 from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.trace import Collector
-from tensorfleet.state.accumulators import most
+from tensorfleet.state.accumulators import maximums
 
 # How long an error that lists the devices of a cluster waits for a task that was not needed so far.
 _DESCRIBE_SECONDS = 2.0
@@ -457,7 +457,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         told = [self.local_engine.dropped()] if self.local_engine is not None else []
         for task in list(self._shipments):
             told.append(self._peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
-        return most(told)
+        return maximums(told)
 
     def collector(self) -> Collector:
         """Something that records what a step does and when."""

@@ -29,7 +29,7 @@ from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
 from tensorfleet.runtime.shared_memory.server_reads import VariableBoard, board_of
-from tensorfleet.state.accumulators import most
+from tensorfleet.state.accumulators import maximums
 
 if TYPE_CHECKING:
     from tensorfleet.base.protos import ConfigProto, GraphDef
@@ -223,7 +223,7 @@ class Worker:
 
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped here as stale, by who computed them."""
-        return most([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
+        return maximums([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
 
     def register(self, client: str, message: Register, tensors: Sequence[Any]) -> None:
         """Adds operations and stages to a session, which its first message begins."""
