@@ -91,6 +91,7 @@ class Policy:
         task.running, task.code = False, code
         actions: list[Start | Send] = []
         if code != 0 and not self.stopping:
+            # Reported as running again at once: with no task running, the run would be over.
             if task.restarts_left > 0:
                 task.restarts_left -= 1
                 task.running, task.code = True, None
@@ -107,6 +108,7 @@ class Policy:
 
     def on_signal(self, number: int, now: float) -> list[Start | Send]:
         """The user wants the run to end: at once if they say so twice."""
+        # The second Ctrl-C: whoever presses it does not want to wait for tasks that save.
         if self._interrupted:
             self._kill_at = None
             return [Send(label, signal.SIGKILL) for label in self.running]

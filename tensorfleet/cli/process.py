@@ -134,6 +134,7 @@ class Running:
 
     def _wait(self) -> None:
         code = self._process.wait()
+        # A script that starts its tasks as processes may end before them.
         while code == 0 and self.task.starts_copies and self._reader.is_alive():
             self._reader.join(_DRAIN_SECONDS)  # the tasks are still there: they hold its output open
         _signal_group(self.pid, signal.SIGKILL)  # what it started and left behind

@@ -49,6 +49,7 @@ class Entry:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not _is_ours(self._path.parent):
                 return
+            # Replaced as a whole: `tensorfleet ps` may be reading it.
             new = self._path.with_suffix(".new")
             new.write_text(json.dumps(self._content))
             new.replace(self._path)

@@ -221,6 +221,7 @@ class Launcher:
             if self._log_dir is not None and len(self._tasks) > 1:
                 print(f"tensorfleet: logs are in {self._log_dir}", file=sys.stderr, flush=True)
             return
+        # The first task to fail may only have lost another, whose error is the root cause.
         reason = reason_in(self._output.tails[failure.label], self._script)
         failure, reason = self._cause(failure, reason)
         log = log_path(self._log_dir, failure.label) if self._log_dir else None

@@ -193,6 +193,7 @@ class Server:
             )
         has_same_port = found[0].getsockname()[1] == port  # else something in between passes connections on
         if connection.is_loopback(host) and has_same_port and connection.has_local_names():
+            # A quicker way for processes of this machine, which can also share memory over it.
             local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
                 local.bind(connection.local_name(host, port))
@@ -216,6 +217,7 @@ class Server:
         shared_variables.begin()
         peers.serves(self.task)
         atexit.register(self._notices.announce)
+        # Only looked up: most programs never import multiprocessing.
         forked = sys.modules.get("multiprocessing.process")
         if forked is not None and forked.parent_process() is not None:
             from multiprocessing.util import Finalize
@@ -287,6 +289,7 @@ class Server:
     def _answer(self, channel: wire.Channel, client: str) -> bool:
         """Handles one message and replies."""
         frame = channel.receive()
+        # Any other message means that the last reply has arrived, and what it took from queues is gone for good.
         if frame.kind == RETURN:
             self._give_back(channel)
         channel.handed = None

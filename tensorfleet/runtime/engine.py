@@ -126,6 +126,7 @@ class LocalEngine(Engine[Program]):
         inner: Inner | None = None,
     ) -> Program:
         """Plans and builds the program for these fetches and feeds."""
+        # One plan at a time: the placer remembers where operations of earlier plans are.
         with self._planning:
             plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known, branches, inner)
             self._placements.tell(plan, self.placer.placed)
@@ -147,6 +148,7 @@ class LocalEngine(Engine[Program]):
         ctx = ExecutionContext(self.resources, self.streams, deadline, not program.inline)
         ctx.private, ctx.task = self.private, self._task
         ctx.trace = collector
+        # Such a step never waits, so there is nothing to cancel: it takes no lock and is not registered.
         if program.inline:
             if self._closed is not None:
                 raise self._closed

@@ -63,6 +63,7 @@ class VariableStore:
 
     def read(self) -> Any:
         """The current value, or None before initialization."""
+        # Counted without a lock: it only decides whether changes in place pay (decision 16).
         if self.gate.locked():
             self.waits += 1
         with self.gate:
@@ -198,6 +199,7 @@ class ResourceManager:
         with self._lock:
             shelf = self._containers.setdefault(container, {})
             found = shelf.get((kind, name))
+            # Made under the lock: two steps must not make two queues of one name.
             if found is None:
                 found = shelf[(kind, name)] = make()
             return found
@@ -226,6 +228,7 @@ class ResourceManager:
             names = list(self._containers) if not containers else list(containers)
             gone = [self._containers.pop(n, {}) for n in names]
             self.epoch += 1
+        # Outside the lock: a cleared queue wakes steps, and these may look up resources.
         for shelf in gone:
             for resource in shelf.values():
                 close = getattr(resource, "clear", None)

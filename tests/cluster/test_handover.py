@@ -132,7 +132,7 @@ def test_what_was_dequeued_and_not_sent_is_put_back(clients, server, monkeypatch
 
 def test_what_was_sent_in_part_is_put_back(server, transport, monkeypatch):
     monkeypatch.setattr(
-        "tensorfleet.cluster.transport.shared_memory.LEAST", 1 << 40
+        "tensorfleet.cluster.transport.shared_memory.MIN_BYTES", 1 << 40
     )  # through the socket, which has room for less
     other, taker = Client(server, 4_000_000), Client(server, 4_000_000)
     other.run(PUT)

@@ -34,7 +34,8 @@ def _follow_process(pid: int) -> None:
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != pid:  # it went before we could ask to be told
+    # The launcher may have ended before the kernel was asked to signal its death.
+    if os.getppid() != pid:
         os._exit(128 + signal.SIGKILL)
 
 

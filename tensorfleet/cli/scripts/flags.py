@@ -118,6 +118,7 @@ def roles(
         fitting = [flag for name, flag in flags.items() if re.fullmatch(pattern, _plain(name))]
         if fitting and fitting[0].is_number == role.endswith("_count"):
             found[role] = fitting[0]
+    # Plain `hosts` are the tasks of the only job. With lists for several jobs they mean something else.
     if any(role.endswith("_hosts") for role in found) or "task_index" not in found:
         found.pop("hosts", None)
     return {role: found[role] for role in (*SPELLINGS, *others, *SWITCHES) if role in found}

@@ -49,6 +49,7 @@ def run_script(path: str, arguments: list[str], use_alias: bool = True) -> None:
     module = ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=builtins, __spec__=None, __cached__=None)
     code = _compile(path, module, use_alias)
+    # Pickle and multiprocessing look up classes of a script in __main__.
     sys.modules["__main__"] = module
     try:
         exec(code, module.__dict__)

@@ -88,6 +88,7 @@ def starts_copies(script: Path) -> bool:
     for tree in modules(script, 0):
         nodes = list(ast.walk(tree))
         calls = [node for node in nodes if isinstance(node, ast.Call)]
+        # Docstrings and help texts may show a command line without running it.
         shown = {id(node.value) for node in nodes if isinstance(node, ast.Expr | ast.keyword)}
         shown |= {id(node) for call in calls if next(defined_by(call), None) for node in call.args}
         lines = [text_of(node).lstrip() for node in nodes if id(node) not in shown]
@@ -142,6 +143,7 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
     for name in flags:
         if re.fullmatch(_CLUSTER, name.replace("-", "_").lower()) and (form := _cluster_form(script, name)):
             found.setdefault(f"cluster_{form}", set()).add(name)
+    # Two flags for one role, or one flag for two: to guess would start tasks that are told nonsense.
     single = {role: names.pop() for role, names in found.items() if len(names) == 1}
     return {role: name for role, name in single.items() if list(single.values()).count(name) == 1}
 

@@ -40,6 +40,7 @@ class Shipment:
                 continue
             self.sent.add(op)
             new.append(op)
+            # An operation of another task is only a name here: its inputs are not needed.
             if self._here(op):
                 stack.extend(t._op for t in op._inputs)
                 stack.extend(c for c in op._control_inputs if self._here(c))

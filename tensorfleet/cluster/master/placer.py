@@ -98,6 +98,7 @@ class ClusterPlacer(Placer):
             held = {task for op, task in zip(group, tasks, strict=True) if _is_bound(op, here)}
             if any(op.type in _ENTERS for op in group):
                 held |= {task_of(self.device_of(v)) for op in group for v in _variables(op)}
+            # State does not move: a group stays on the task where an earlier plan has put it.
             held |= {self._gathered[op] for op in group if op in self._gathered}
             if len(held) > 1:
                 apart.update(group)

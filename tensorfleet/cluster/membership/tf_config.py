@@ -55,6 +55,7 @@ def read(environ: Mapping[str, str] = os.environ) -> TFConfig:
     if not text:
         return TFConfig(ClusterSpec({}))
     source = VARIABLE
+    # JSON cannot be the path of a file that anybody makes.
     if not text.startswith(("{", "[", '"')) and os.path.exists(text):
         source = f"{VARIABLE} (file {text})"
         with open(text, encoding="utf-8") as f:

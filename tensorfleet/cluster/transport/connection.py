@@ -125,6 +125,7 @@ def open_socket(address: str, seconds: float) -> socket.socket:
     """A connected socket: within this machine a local one where there is one, else TCP, with TLS if that is on."""
     host, port = split_address(address)
     limit = time.monotonic() + seconds
+    # If anything is wrong with the local socket (no server, another user's), TCP is tried, and has the better error.
     if is_loopback(host) and has_local_names():
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(seconds)
@@ -238,6 +239,7 @@ def other_end(sock: socket.socket, at: Any) -> tuple[str, str]:
 def tuned(sock: socket.socket) -> socket.socket:
     """A socket set up for small messages at once and large ones in large pieces."""
     if sock.family != socket.AF_UNIX:
+        # A step waits for each answer: Nagle's algorithm would hold back its last bytes.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     else:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)

@@ -131,6 +131,7 @@ class Outbox(_Segments):
 
     def abandon(self) -> None:
         """Gives up the borrower: its loans may be held for ever."""
+        # Taken out first: `__del__` may call this again.
         loans, self._loans = self._loans, []
         for loan in loans:
             loan.lose()

@@ -124,6 +124,7 @@ def _given(path: str) -> bytes:
 
 def _read(path: str) -> bytes:
     """The token in a file, or in the one that a link leads to."""
+    # Not blocking: a pipe of this name would wait for a writer. Mode and content are of one open file.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as f:
         mode = os.fstat(f.fileno()).st_mode
         if not stat.S_ISREG(mode):

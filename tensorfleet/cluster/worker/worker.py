@@ -137,6 +137,7 @@ class _Session:
             pushes = [channel for n, channel in self._pushes if n == number]
         for channel in pushes:
             channel.shut()
+        # Outside the lock, as in `close`: what wakes up may need it.
         if step is not None:
             _end(step, reason)
 
@@ -169,6 +170,7 @@ class _Session:
             steps, self.steps = list(self.steps.values()), {}
             self.handles.clear()
             pushes = [channel for _, channel in self._pushes]
+        # First of all: a reader of a board does not ask, and would not learn that the session is closed.
         for board in self._boards:
             board.take_down()
         for channel in pushes:
@@ -363,6 +365,7 @@ class Worker:
             step.values[name] = results[i]
         if stage.hold:
             session.hold(number & WHOLE_STEP, {name: results[i] for name, i in stage.hold})
+        # The last stage of this step here: no other will ask for its values.
         step.done += 1
         if step.done >= total:
             with session.lock:

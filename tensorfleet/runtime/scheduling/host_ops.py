@@ -182,6 +182,7 @@ class HostItem(_Item):
         known, epoch, found = self._lookup
         resources = ctx.resources if self._shared else ctx.private
         if known is not resources or epoch != resources.epoch:
+            # Read before the look-up: if resources are dropped meanwhile, the next run looks again.
             epoch = resources.epoch
             self._call(ctx, values)
             self._lookup = [resources, epoch, values[self._kept[0]]]

@@ -50,6 +50,7 @@ class ExecutionContext:
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step: waiting operations wake up and raise `reason`."""
+        # The first reason counts: later ones follow from it.
         if self.reason is None:
             self.reason = reason
         self.end()

@@ -201,6 +201,7 @@ def _conditional(
         if np.shape(state[w]) != s.shape:
             raise NeedsValue(steps[0].guard[0][0])
     outs, updated, ok = jax.lax.cond(holds, run, rest)
+    # Values that are known while tracing stay known: a shape or an axis may be computed from them.
     slots = [o for o in wanted if o not in known]
     for slot, value in zip(slots, outs, strict=True):
         values[slot] = value

@@ -238,6 +238,7 @@ class Compiler(Trial):
                 values[slot] = constant
             for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
                 values[slot] = fixed_inputs.get(i, arg)
+            # Inputs that were joined for the call are cut apart again.
             for group, join in zip(joined, joins, strict=True):
                 parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
                 for i, part in zip(group, parts, strict=True):

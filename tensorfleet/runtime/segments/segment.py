@@ -199,6 +199,7 @@ class Segment:
         for i, t in enumerate(op._inputs):
             live = variable_of(t) if i in taken else self._live.get((op, i))
             code = self._code(t, made, constants) if live is None else ~self._index_of(live)
+            # A variable that is only overwritten need not have a value yet.
             writes_only = spec.overwrites and any(i == op.input_list(u)[0] for u in spec.updates)
             if code < 0 and not writes_only and ~code not in self._written and ~code not in self.reads:
                 self.reads.append(~code)

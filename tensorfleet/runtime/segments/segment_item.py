@@ -206,6 +206,7 @@ class SegmentItem:
     ) -> Values:
         segment = self.segment
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
+        # Readers that have to wait until the program is done count as a disturbance, as copies do.
         waits = sum([self.stores[i].waits for i in compiled.reused])
         disturbed = self._consume(state, compiled)
         started = time.perf_counter()

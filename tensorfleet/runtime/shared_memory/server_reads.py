@@ -171,7 +171,7 @@ class BoardReader:
     def read(self) -> list[np.ndarray] | None:
         """The values, all of one moment. None when the board is down, or is changed too often."""
         memory = self._memory
-        memory[0] = 1
+        memory[0] = 1  # tells the server that somebody reads
         with self._lock:
             copy = self._room()
             for _ in range(_MAX_TRIES):
