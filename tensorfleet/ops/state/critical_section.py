@@ -60,6 +60,7 @@ class HeldMutex:
         self._step.let_go(self)
         self.set()
 
+    # A lock that nobody holds on to any more is released, or other steps would wait for ever.
     __del__ = set
 
 

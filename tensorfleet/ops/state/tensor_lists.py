@@ -32,7 +32,7 @@ _SHAPE_AT = {
 
 
 def known_shape(handle: Tensor) -> TensorShape:
-    """What is known of the elements of a list while the graph is built."""
+    """The static shape of the elements of a list."""
     source = handle._op
     while source.type not in _SHAPE_AT:
         if not source.type.startswith("TensorList") and source.type != "Identity":
