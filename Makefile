@@ -24,7 +24,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick wheel peers bench chaos docs lint clean
+.PHONY: help run test quick wheel peers bench chaos docs lint lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +32,13 @@ help: ## list these targets
 run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machine
 	$(VENV)/bin/tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py
 
-test: lint ## lint, then all tests that need nothing but this repository
+test: lint ## lint, then all tests that need nothing but this repository; COVERAGE=1 measures what they cover
+ifdef COVERAGE
+	COVERAGE_CORE=sysmon $(VENV)/bin/python -m pytest -n 2 -rR --cov --cov-report=
+	$(VENV)/bin/python tools/coverage_by_room.py
+else
 	$(VENV)/bin/python -m pytest -n 2 -rR
+endif
 
 quick: lint ## lint, then the tests that take little time
 	$(VENV)/bin/python -m pytest -n 2 -m "not peers and not slow" --ignore tests/legacy
@@ -44,6 +49,7 @@ peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 bench: $(PEERS)/.stamp ## measure side by side with the real TensorFlow
 	$(PEERS)/bin/python benchmarks/run.py
 	$(PEERS)/bin/python benchmarks/cluster.py
+	$(PEERS)/bin/python benchmarks/growth.py
 	$(PEERS)/bin/python benchmarks/input.py
 	$(PEERS)/bin/python benchmarks/ops.py
 
@@ -65,6 +71,11 @@ lint: $(VENV)/.stamp ## ruff, mypy and import-linter
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
+
+lock: ## pin what CI installs, in .ci/requirements.lock
+	@$(if $(UV),,$(error uv is needed: pip install uv))
+	uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate --no-header \
+	    --output-file .ci/requirements.lock pyproject.toml
 
 clean: ## remove environments, caches and build output
 	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster_works import WORKS, Work
-from run import ENVIRONMENT, Row, conditions, draw, parsed, parser_of, progress, table
+from run import ENVIRONMENT, Row, conditions, draw, losses, parsed, parser_of, progress, table
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
@@ -141,7 +141,7 @@ def main() -> int:
     flags = parsed(parser, known)
     rows = measure_all(flags.works or known, flags.rounds)
     where = conditions(flags.rounds)
-    print(f"{table(rows, False)}\n\n{where}")
+    print(f"{table(rows, False)}\n\n{where}\n{losses(rows)}")
     if flags.write and not flags.works:
         write_between("cluster table", f"{table(rows, True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows))

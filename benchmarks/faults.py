@@ -22,7 +22,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import tensorfleet as tf
 from tensorfleet.testing.cluster import ProcessCluster
-from tensorfleet.testing.malformed_graphs import EVIL
+from tensorfleet.testing.malformed_graphs import MALFORMED
 
 ABOUT = {
     "killed": ("a step's task is killed: until UnavailableError", 1.0),
@@ -33,7 +33,7 @@ ABOUT = {
     "session": ("the same when their session is closed", 1.0),
     "deadline": ("a dequeue with timeout_in_ms=300: how late DeadlineExceededError comes", None),
     "function": ("a py_func that does not return, the same", None),
-    "evil": ("a graph of testing.evil_graphs: processor time until it is refused (each once)", 1.0),
+    "malformed": ("a graph of testing.malformed_graphs: processor time until it is refused (each once)", 1.0),
 }
 _LONGEST = 60.0
 
@@ -171,9 +171,9 @@ def late(tries: int, what: str) -> Iterator[float]:
     never.set()
 
 
-def evil(_: int) -> Iterator[float]:
-    """Seconds of processor time until each evil graph is refused."""
-    for make in EVIL.values():
+def malformed(_: int) -> Iterator[float]:
+    """Seconds of processor time until each malformed graph is refused."""
+    for make in MALFORMED.values():
         data = make().SerializeToString()
         began = time.process_time()
         with tf.Graph().as_default(), contextlib.suppress(ValueError, TypeError, tf.errors.OpError):
@@ -190,7 +190,7 @@ MEASURES: dict[str, Callable[[int], Iterator[float]]] = {
     "session": lambda n: awake(n, "session"),
     "deadline": lambda n: late(n, "deadline"),
     "function": lambda n: late(n, "function"),
-    "evil": evil,
+    "malformed": malformed,
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cluster import write_between
 from input_works import WORKS, prepare
-from run import Row, conditions, parsed, parser_of, progress, table, told_by
+from run import Row, conditions, losses, parsed, parser_of, progress, table, told_by
 from works import LIBRARIES
 
 HERE = Path(__file__).resolve().parent
@@ -34,7 +34,11 @@ class Added(Row):
         if not self.complete:
             return super().cells()
         values = [f"{100 * (self.median(library) - 1):+.0f} %" for library in LIBRARIES]
-        return [self.name, *values, "", self.wanted, self.about]
+        return [self.name, *values, "", "", "", self.wanted, self.about]
+
+    @property
+    def is_lost(self) -> bool:
+        return False  # it is no ratio of the two
 
 
 def measure(library: str, name: str, folder: str) -> float:
@@ -69,7 +73,7 @@ def main() -> int:
     flags = parsed(parser, list(WORKS))
     rows = measure_all(flags.works or list(WORKS), flags.rounds)
     where = conditions(flags.rounds)
-    print(f"{table(rows, False)}\n\n{where}")
+    print(f"{table(rows, False)}\n\n{where}\n{losses(rows)}")
     if flags.write and not flags.works:
         write_between("input table", f"{table(rows, True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows))

@@ -43,6 +43,8 @@ class Row:
     floor: float | None = None
     ceiling: float | None = None
     seen: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIBRARIES})
+    #: processor time, where it was measured
+    busy: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in LIBRARIES})
 
     def median(self, library: str) -> float:
         return statistics.median(self.seen[library])
@@ -51,11 +53,37 @@ class Row:
     def complete(self) -> bool:
         return all(self.seen.values())
 
+    def ratios(self) -> list[float]:
+        """Round by round TensorFlow's over ours for time, ours over TensorFlow's for memory."""
+        pairs = zip(self.seen["tensorflow"], self.seen["tensorfleet"], strict=False)
+        return [ours / theirs if self.ceiling is not None else theirs / ours for theirs, ours in pairs]
+
     @property
     def ratio(self) -> float:
-        """TensorFlow's over ours for time, ours over TensorFlow's for memory."""
-        theirs, ours = self.median("tensorflow"), self.median("tensorfleet")
-        return ours / theirs if self.ceiling is not None else theirs / ours
+        """The median of the rounds, in each of which both met the same machine."""
+        return statistics.median(self.ratios())
+
+    def spread(self) -> str:
+        """The quartiles of the ratio, round by round: how far it moves with the machine."""
+        rounds = [
+            theirs / ours for theirs, ours in zip(*(self.seen[name] for name in LIBRARIES), strict=True)
+        ]
+        if len(rounds) < 3 or self.ceiling is not None:
+            return ""
+        low, _, high = statistics.quantiles(rounds, n=4, method="inclusive")
+        return f"{low:.2f}-{high:.2f}"
+
+    def by_processors(self) -> str:
+        """The ratio of processor times: below the other one, more of ours is done on several cores."""
+        if not all(self.busy.values()):
+            return ""
+        theirs, ours = (statistics.median(self.busy[name]) for name in LIBRARIES)
+        return f"{theirs / ours:.2f}"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether TensorFlow is better."""
+        return self.complete and (self.ratio > 1 if self.ceiling is not None else self.ratio < 1)
 
     @property
     def wanted(self) -> str:
@@ -74,9 +102,10 @@ class Row:
     def cells(self) -> list[str]:
         show = megabytes if self.ceiling is not None else duration
         if not self.complete:
-            return [self.name, "", "", "failed", self.wanted, self.about]
+            return [self.name, "", "", "failed", "", "", self.wanted, self.about]
         values = [show(self.median(library)) for library in LIBRARIES]
-        return [self.name, *values, f"{self.ratio:.2f}", self.wanted, self.about]
+        ratios = [f"{self.ratio:.2f}", self.spread(), self.by_processors()]
+        return [self.name, *values, *ratios, self.wanted, self.about]
 
 
 def duration(seconds: float) -> str:
@@ -135,11 +164,14 @@ def measure_all(names: Sequence[str], rounds: int) -> list[Row]:
                     print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
                     continue
                 rows[name].seen[library].append(found["seconds"])
+                if name != "start":
+                    rows[name].busy[library].append(found["processors"])
                 if name == "start":
                     rows["memory"].seen[library].append(found["bytes"])
     progress("")
     for name in failed | ({"memory"} if "start" in failed else set()):
         rows[name].seen = {library: [] for library in LIBRARIES}
+        rows[name].busy = {library: [] for library in LIBRARIES}
     return list(rows.values())
 
 
@@ -152,17 +184,36 @@ def progress(line: str) -> None:
 
 
 def table(rows: Sequence[Row], markdown: bool) -> str:
-    head = ["work", "TensorFlow", "TensorFleet", "ratio", "floor", "what one step is"]
+    head = [
+        "work",
+        "TensorFlow",
+        "TensorFleet",
+        "ratio",
+        "quartiles",
+        "by processors",
+        "floor",
+        "what one step is",
+    ]
     cells = [row.cells() for row in rows]
+    empty = [
+        i for i in range(len(head)) if not any(line[i] for line in cells)
+    ]  # such as floors, where there are none
+    head, *cells = ([cell for i, cell in enumerate(line) if i not in empty] for line in [head, *cells])
     if markdown:
         lines = ["| " + " | ".join(line) + " |" for line in [head, *cells]]
-        return "\n".join([lines[0], "|---|--:|--:|--:|--:|---|", *lines[1:]])
+        return "\n".join([lines[0], "|---" + "|--:" * (len(head) - 2) + "|---|", *lines[1:]])
     widths = [max(len(line[i]) for line in [head, *cells]) for i in range(len(head))]
     lines = []
     for line in [head, *cells]:
         name, *numbers, about = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
         lines.append("  ".join([name.lstrip().ljust(widths[0]), *numbers, about.lstrip()]))
     return "\n".join(lines)
+
+
+def losses(rows: Sequence[Row]) -> str:
+    """The rows in which TensorFlow is better."""
+    lost = [f"{row.name} {row.ratio:.2f}" for row in rows if row.is_lost]
+    return f"Slower than TensorFlow: {', '.join(lost)}." if lost else "Slower than TensorFlow: nothing."
 
 
 def conditions(rounds: int) -> str:
@@ -237,7 +288,7 @@ def main() -> int:
     rows = measure_all(names, flags.rounds)
     complete = all(row.complete for row in rows)
     where = conditions(flags.rounds)
-    print(f"{table(rows, flags.markdown)}\n\n{where}")
+    print(f"{table(rows, flags.markdown)}\n\n{where}\n{losses(rows)}")
     if flags.write and complete:
         write(f"{table(rows, markdown=True)}\n\n{where}")
     slow = [row.name for row in rows if not row.met] if flags.check else []

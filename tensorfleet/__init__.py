@@ -7,3 +7,4 @@ from tensorfleet.base import naming as _api
 
 _modules.load()
 _api.install(_sys.modules[__name__])
+_modules.alias_version_1()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -46,6 +47,23 @@ def load() -> None:
     publish_base()
     for module in EAGER.split():
         importlib.import_module(module)
+
+
+def alias_version_1() -> None:
+    """Makes `import tensorfleet.compat.v1 as tf` work, and `import tensorfleet.compat.v1.train`: it is all version 1 here.
+
+    TensorFlow leaves contrib and its inner modules out of compat.v1, and so do these names.
+    """
+    root = f"{__package__}."
+    outside = (f"{root}compat", f"{root}contrib", f"{root}python", f"{root}core")
+    places = [
+        name
+        for name, module in sys.modules.items()
+        if name.startswith(root) and getattr(module, "__path__", None) == [] and not name.startswith(outside)
+    ]
+    sys.modules[f"{root}compat.v1"] = sys.modules[__package__]
+    for name in places:
+        sys.modules[f"{root}compat.v1.{name.removeprefix(root)}"] = sys.modules[name]
 
 
 def publish_base() -> None:

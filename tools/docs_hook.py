@@ -16,7 +16,7 @@ def on_config(config: Any, **_: Any) -> Any:
     return config
 
 
-def with_folders(nav: list, docs: Path) -> list:
+def with_folders(nav: list[Any], docs: Path) -> list[Any]:
     """A navigation in which `name: folder/` has become `name: [its pages]`."""
     found = []
     for entry in nav:
@@ -34,7 +34,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """What mkdocs calls for each page."""
     folder = posixpath.dirname(page.file.src_uri)
 
-    def replace(match: re.Match) -> str:
+    def replace(match: re.Match[str]) -> str:
         target = match["target"]
         if "://" in target or target.startswith("#"):
             return match[0]

@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 import sys
 import types
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def _record(found: _Found, pending: list[str]) -> None:
     registry = importlib.import_module("tensorfleet.graph.registry")
     meta_graph = importlib.import_module("tensorfleet.graph.meta_graph")
 
-    def note(owner: Any, function: str, kind: str, keys: Any) -> None:
+    def note(owner: types.ModuleType, function: str, kind: str, keys: Callable[..., Iterable[str]]) -> None:
         original = getattr(owner, function)
 
         def noting(*args: Any, **kwargs: Any) -> Any:
@@ -102,7 +103,7 @@ def _record(found: _Found, pending: list[str]) -> None:
         while pending and kind in known and not any(key in table for table in known[kind]):
             importlib.import_module(pending.pop(0))
 
-    importlib.import_module("tensorfleet.base.index").load = import_until_known
+    vars(importlib.import_module("tensorfleet.base.index"))["load"] = import_until_known
     note(naming, "publish", "name", lambda _, *names: names)
     note(naming, "publish_lazily", "name", lambda _, *names: names)
     note(naming, "publish_replaceable", "name", lambda name, *_: [name])
@@ -119,7 +120,7 @@ def _caller() -> str:
     frame = sys._getframe(2)
     while frame.f_code.co_name != "<module>" and frame.f_back is not None:
         frame = frame.f_back
-    return frame.f_globals["__name__"]
+    return str(frame.f_globals["__name__"])
 
 
 def _lines(module: str, kinds: dict[str, dict[str, None]]) -> str:

@@ -39,7 +39,7 @@ def ratios(page: str, marker: str) -> list[tuple[str, float, str]]:
     between = page.partition(f"<!-- {marker} -->")[2].partition(f"<!-- /{marker} -->")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in between.splitlines() if "|" in line]
     found = [
-        (row[0], float(row[3]), row[-1]) for row in rows if len(row) == 6 and re.fullmatch(r"[\d.]+", row[3])
+        (row[0], float(row[3]), row[-1]) for row in rows if len(row) >= 6 and re.fullmatch(r"[\d.]+", row[3])
     ]
     return [row for row in found if row[0] != "memory"]  # not a time
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from tensorfleet.base import settings
 
@@ -38,7 +39,7 @@ def page() -> str:
     return _HEAD + rows + _TAIL.format(inner)
 
 
-def _default(setting: settings.Setting) -> str:
+def _default(setting: settings.Setting[Any]) -> str:
     if setting.default in ("", False):
         return ""
     return f"{setting.default:g}" if isinstance(setting.default, float) else f"{setting.default:,}"

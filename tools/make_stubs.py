@@ -17,6 +17,7 @@ import keyword
 import shutil
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,8 @@ def made() -> dict[str, str]:
         is_package = inner or is_open or (ROOT / "tensorfleet" / folder).is_dir()
         path = f"{folder}/__init__.pyi".lstrip("/") if is_package else f"{folder}.pyi"
         texts[path] = _stub(place, inner, own, is_open, homes)
+    # `import tensorfleet.compat.v1 as tf`, which is the same module.
+    texts["compat/v1.pyi"] = f"{_NOTE}from tensorfleet import *\n"
     return texts
 
 
@@ -101,7 +104,7 @@ def _stub(place: str, inner: list[str], own: dict[str, Any], is_open: bool, home
     return _NOTE + "".join(f"{line}\n" for line in [*sorted(imports), *body])
 
 
-def _entry(name: str, value: Any, homes: _Homes) -> tuple[list[str], list[str]]:
+def _entry(name: str, value: object, homes: _Homes) -> tuple[list[str], list[str]]:
     """The imports that a name needs, and its definition if it is not simply imported."""
     if isinstance(value, types.ModuleType):
         place, _, leaf = value.__name__.rpartition(".")
@@ -124,16 +127,16 @@ def _imported(module: str, there: str, here: str) -> tuple[list[str], list[str]]
     return [f"{source} {there} as _{here}"], [f"{here} = _{here}"]
 
 
-def _class(name: str, value: type, homes: _Homes) -> tuple[list[str], list[str]]:
+def _class(name: str, value: type[Any], homes: _Homes) -> tuple[list[str], list[str]]:
     """A class that checkers cannot read, or only without its `__init__`: what they can read of it, and that."""
     known = next((home for base in value.__mro__ if (home := homes.get(base))), None)
-    text = [f"    def __init__({_parameters(value.__init__)}) -> None: ..."]  # type: ignore[misc]
+    text = [f"    def __init__({_parameters(value.__init__)}) -> None: ..."]
     if known is None:
         return [], [f"class {name}(typing.Any):", *text]
     return [f"from {known[0]} import {known[1]} as _{name}"], [f"class {name}(_{name}):", *text]
 
 
-def _constant(name: str, value: Any, homes: _Homes) -> tuple[list[str], list[str]]:
+def _constant(name: str, value: object, homes: _Homes) -> tuple[list[str], list[str]]:
     kind = type(value)
     if kind.__name__ in _PLAIN:
         return [], [f"{name}: builtins.{kind.__name__}"]
@@ -143,7 +146,7 @@ def _constant(name: str, value: Any, homes: _Homes) -> tuple[list[str], list[str
     return [f"from {home[0]} import {home[1]} as _{home[1]}"], [f"{name}: _{home[1]}"]
 
 
-def _makes_its_init(value: type, homes: _Homes) -> bool:
+def _makes_its_init(value: type[Any], homes: _Homes) -> bool:
     """Whether what makes an instance of a class is itself made by a call, as `__init__ = as_keras(...)` is."""
     owner = next(c for c in value.__mro__ if "__init__" in vars(c))
     home = homes.get(owner)
@@ -154,7 +157,7 @@ def _makes_its_init(value: type, homes: _Homes) -> bool:
     )
 
 
-def _parameters(function: Any) -> str:
+def _parameters(function: Callable[..., Any]) -> str:
     signature = inspect.signature(function, follow_wrapped=False)
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
         signature = inspect.signature(function)
@@ -168,7 +171,7 @@ def _listed(parameters: list[inspect.Parameter]) -> list[str]:
             q.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL) for q in parameters[:i]
         ):
             texts.append("*")
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         typed = p.name if p.name == "self" else f"{star}{p.name}: {_annotation(p)}"
         texts.append(typed if p.default is p.empty else f"{typed} = ...")
         if p.kind is p.POSITIONAL_ONLY and not any(q.kind is p.POSITIONAL_ONLY for q in parameters[i + 1 :]):
@@ -198,7 +201,7 @@ class _Homes:
                 published = naming._WRAPPED.get(value, value)
                 self._found.setdefault(id(published), (module.__name__, name))
 
-    def get(self, value: Any) -> tuple[str, str] | None:
+    def get(self, value: object) -> tuple[str, str] | None:
         return self._found.get(id(value))
 
 

@@ -80,7 +80,7 @@ from tensorfleet_legacy.keras.layers.dense_attention import AdditiveAttention as
 from tensorfleet_legacy.keras.layers.dense_attention import Attention as Attention
 from tensorfleet_legacy.keras.layers.dense_features import DenseFeatures as DenseFeatures
 from tensorfleet_legacy.keras.layers.local import DepthwiseConv2D as DepthwiseConv2D
-from tensorfleet_legacy.keras.layers.local import LocallyConnected1D as LocallyConnected1D
+from tensorfleet_legacy.keras.layers.local import LocallyConnected1D as _LocallyConnected1D
 from tensorfleet_legacy.keras.layers.local import LocallyConnected2D as LocallyConnected2D
 from tensorfleet_legacy.keras.layers.merge import Add as Add
 from tensorfleet_legacy.keras.layers.merge import Average as Average
@@ -143,7 +143,7 @@ class Dense(_Dense):
 class Dropout(_Dropout):
     def __init__(self, rate: typing.Any, noise_shape: typing.Any = ..., seed: builtins.int | None = ..., **kwargs: typing.Any) -> None: ...
 class Flatten(_Flatten):
-    def __init__(self, data_format: typing.Any = ..., **kwargs: typing.Any) -> None: ...
+    def __init__(self, data_format: builtins.str | None = ..., **kwargs: typing.Any) -> None: ...
 class GlobalAveragePooling1D(_GlobalAveragePooling1D):
     def __init__(self, data_format: builtins.str | None = ..., **kwargs: typing.Any) -> None: ...
 class GlobalAvgPool1D(_GlobalAvgPool1D):
@@ -156,6 +156,8 @@ GlobalMaxPool2D = _GlobalMaxPool2D
 GlobalMaxPool3D = _GlobalMaxPool3D
 class GlobalMaxPooling1D(_GlobalMaxPooling1D):
     def __init__(self, data_format: builtins.str | None = ..., **kwargs: typing.Any) -> None: ...
+class LocallyConnected1D(_LocallyConnected1D):
+    def __init__(self, filters: builtins.int, kernel_size: typing.Any, strides: typing.Any = ..., padding: builtins.str = ..., data_format: builtins.str | None = ..., activation: typing.Any = ..., use_bias: builtins.bool = ..., kernel_initializer: typing.Any = ..., bias_initializer: typing.Any = ..., kernel_regularizer: typing.Any = ..., bias_regularizer: typing.Any = ..., activity_regularizer: typing.Any = ..., kernel_constraint: typing.Any = ..., bias_constraint: typing.Any = ..., implementation: builtins.int = ..., **kwargs: typing.Any) -> None: ...
 class MaxPool1D(_MaxPool1D):
     def __init__(self, pool_size: typing.Any = ..., strides: typing.Any = ..., padding: builtins.str = ..., data_format: builtins.str | None = ..., **kwargs: typing.Any) -> None: ...
 class MaxPool2D(_MaxPool2D):

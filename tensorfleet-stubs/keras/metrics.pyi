@@ -28,7 +28,7 @@ from tensorfleet_legacy.keras.losses import squared_hinge as squared_hinge
 from tensorfleet_legacy.keras.metrics import MeanIoU as MeanIoU
 from tensorfleet_legacy.keras.metrics import MeanRelativeError as MeanRelativeError
 from tensorfleet_legacy.keras.metrics import MeanTensor as MeanTensor
-from tensorfleet_legacy.keras.metrics import RootMeanSquaredError as RootMeanSquaredError
+from tensorfleet_legacy.keras.metrics import RootMeanSquaredError as _RootMeanSquaredError
 from tensorfleet_legacy.keras.metrics import cosine_proximity as _cosine
 from tensorfleet_legacy.keras.metrics import cosine_proximity as cosine_proximity
 from tensorfleet_legacy.keras.metrics import deserialize as deserialize
@@ -36,7 +36,7 @@ from tensorfleet_legacy.keras.metrics import get as get
 from tensorfleet_legacy.keras.metrics import serialize as serialize
 from tensorfleet_legacy.keras.metrics import sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy
 from tensorfleet_legacy.keras.metrics import top_k_categorical_accuracy as top_k_categorical_accuracy
-from tensorfleet_legacy.keras.metrics_base import Mean as Mean
+from tensorfleet_legacy.keras.metrics_base import Mean as _Mean
 from tensorfleet_legacy.keras.metrics_base import MeanMetricWrapper as _Accuracy
 from tensorfleet_legacy.keras.metrics_base import MeanMetricWrapper as _BinaryAccuracy
 from tensorfleet_legacy.keras.metrics_base import MeanMetricWrapper as _BinaryCrossentropy
@@ -58,7 +58,7 @@ from tensorfleet_legacy.keras.metrics_base import MeanMetricWrapper as _SparseTo
 from tensorfleet_legacy.keras.metrics_base import MeanMetricWrapper as _SquaredHinge
 from tensorfleet_legacy.keras.metrics_base import MeanMetricWrapper as _TopKCategoricalAccuracy
 from tensorfleet_legacy.keras.metrics_base import Metric as Metric
-from tensorfleet_legacy.keras.metrics_base import Sum as Sum
+from tensorfleet_legacy.keras.metrics_base import Sum as _Sum
 from tensorfleet_legacy.keras.metrics_confusion import AUC as AUC
 from tensorfleet_legacy.keras.metrics_confusion import FalseNegatives as FalseNegatives
 from tensorfleet_legacy.keras.metrics_confusion import FalsePositives as FalsePositives
@@ -68,6 +68,7 @@ from tensorfleet_legacy.keras.metrics_confusion import SensitivityAtSpecificity 
 from tensorfleet_legacy.keras.metrics_confusion import SpecificityAtSensitivity as SpecificityAtSensitivity
 from tensorfleet_legacy.keras.metrics_confusion import TrueNegatives as TrueNegatives
 from tensorfleet_legacy.keras.metrics_confusion import TruePositives as TruePositives
+import builtins
 import typing
 class Accuracy(_Accuracy):
     def __init__(self, name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
@@ -94,6 +95,8 @@ MAE = _MAE
 MAPE = _MAPE
 MSE = _MSE
 MSLE = _MSLE
+class Mean(_Mean):
+    def __init__(self, name: builtins.str | None = ..., dtype: typing.Any = ...) -> None: ...
 class MeanAbsoluteError(_MeanAbsoluteError):
     def __init__(self, name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
 class MeanAbsolutePercentageError(_MeanAbsolutePercentageError):
@@ -104,6 +107,8 @@ class MeanSquaredLogarithmicError(_MeanSquaredLogarithmicError):
     def __init__(self, name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
 class Poisson(_Poisson):
     def __init__(self, name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
+class RootMeanSquaredError(_RootMeanSquaredError):
+    def __init__(self, name: builtins.str | None = ..., dtype: typing.Any = ...) -> None: ...
 class SparseCategoricalAccuracy(_SparseCategoricalAccuracy):
     def __init__(self, name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
 class SparseCategoricalCrossentropy(_SparseCategoricalCrossentropy):
@@ -112,6 +117,8 @@ class SparseTopKCategoricalAccuracy(_SparseTopKCategoricalAccuracy):
     def __init__(self, k: typing.Any = ..., name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
 class SquaredHinge(_SquaredHinge):
     def __init__(self, name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
+class Sum(_Sum):
+    def __init__(self, name: builtins.str | None = ..., dtype: typing.Any = ...) -> None: ...
 class TopKCategoricalAccuracy(_TopKCategoricalAccuracy):
     def __init__(self, k: typing.Any = ..., name: typing.Any = ..., dtype: typing.Any = ...) -> None: ...
 cosine = _cosine

@@ -36,13 +36,13 @@ def _parameter(name: str, default: Any = REQUIRED) -> Parameter:
     return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
 
-def like(function: Callable, without: tuple[str, ...] = (), **defaults: Any) -> Signature:
+def like(function: Callable[..., Any], without: tuple[str, ...] = (), **defaults: Any) -> Signature:
     """The signature of a function, or of a class, without some arguments and with other defaults for some."""
     found = [p for p in inspect.signature(function).parameters.values() if p.name not in without]
     return Signature([p.replace(default=defaults.get(p.name, p.default)) for p in found])
 
 
-def bound(signature: Signature, name: str, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+def bound(signature: Signature, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The value of every argument of a call, those of `**kwargs` among them."""
     try:
         given = signature.bind(*args, **kwargs)
@@ -58,10 +58,10 @@ def bound(signature: Signature, name: str, args: tuple, kwargs: dict[str, Any]) 
 
 def function(
     signature: Signature, name: str, body: Callable[[dict[str, Any]], Any], does: str | None
-) -> Callable:
+) -> Callable[..., Any]:
     """A function with a signature, which gives `body` its arguments by name."""
 
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def made(*args: object, **kwargs: object) -> Any:
         return body(bound(signature, name, args, kwargs))
 
     made.__name__ = made.__qualname__ = name
@@ -70,11 +70,11 @@ def function(
     return made
 
 
-def taking(signature: Signature) -> Callable[[Callable], Callable]:
+def taking(signature: Signature) -> Callable[[Callable[[Any, dict[str, Any]], Any]], Callable[..., Any]]:
     """Decorator of a method that gets its arguments in a dictionary; its callers give them as the signature says."""
 
-    def decorate(method: Callable) -> Callable:
-        def made(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def decorate(method: Callable[[Any, dict[str, Any]], Any]) -> Callable[..., Any]:
+        def made(self: object, *args: object, **kwargs: object) -> Any:
             return method(self, bound(signature, type(self).__name__, args, kwargs))
 
         whole = [_parameter("self"), *signature.parameters.values()]
@@ -87,6 +87,7 @@ def taking(signature: Signature) -> Callable[[Callable], Callable]:
 
 def with_defaults(function: Any, **defaults: Any) -> Any:
     """A copy of a function some of whose arguments have other defaults."""
+    # A copy of the function, not a wrapper: `inspect` shows its arguments, and a call costs no more.
     code = function.__code__
     known = code.co_varnames[code.co_argcount - len(function.__defaults__) : code.co_argcount]
     changed = tuple(defaults.get(name, old) for name, old in zip(known, function.__defaults__, strict=True))

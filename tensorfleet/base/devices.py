@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
+
+# Job, replica, task, device type and device index.
+_Parts: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | None]
+#: A device as users write it.
+DeviceLike: TypeAlias = "str | DeviceSpec | None"
 
 
 class DeviceSpec:
@@ -27,7 +32,7 @@ class DeviceSpec:
         self.device_index = None if device_index is None else int(device_index)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Replaces every part by what `spec` says, and returns self."""
+        """Replaces every part by that of `spec`, and returns self."""
         job, replica, task, kind, index = _parse(spec)
         self.job, self.replica, self.task = job, replica, task
         self.device_type, self.device_index = kind, index
@@ -69,7 +74,7 @@ class DeviceSpec:
             text += f"/device:{self.device_type}:{index}"
         return text
 
-    def parts(self) -> tuple:
+    def parts(self) -> _Parts:
         """(job, replica, task, device_type, device_index)."""
         return self.job, self.replica, self.task, self.device_type, self.device_index
 
@@ -94,8 +99,9 @@ def _type_name(kind: str | None) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _parse(spec: str) -> tuple:
+def _parse(spec: str) -> _Parts:
     job = replica = task = kind = index = None
+    # TensorFlow takes the type as "device:GPU:0" and in the older form "gpu:0".
     for part in spec.split("/") if spec else ():
         key, *rest = part.split(":")
         if not part:
@@ -121,6 +127,7 @@ def _parse(spec: str) -> tuple:
                     "/job:NAME/replica:N/task:N/device:CPU:N, any part left out."
                 )
         except ValueError as e:
+            # The errors raised above name the device; those of int() do not.
             if "device" in str(e):
                 raise
             raise ValueError(
@@ -129,7 +136,7 @@ def _parse(spec: str) -> tuple:
     return job, replica, task, kind, index
 
 
-def canonical_name(device: Any) -> str:
+def canonical_name(device: DeviceLike) -> str:
     """The canonical string of a device given as a string, a `DeviceSpec` or None."""
     if not device:
         return ""
@@ -143,7 +150,7 @@ def _canonical(device: str) -> str:
 
 @lru_cache(maxsize=4096)
 def hardware(device: str) -> str:
-    """What runs the operations of a device, by name: all CPUs of a task are the same processor."""
+    """The name of the processor behind a device: all CPUs of a task are the same one."""
     task, found, name = device.rpartition("/device:")
     return f"{task}{found}CPU" if name.startswith("CPU:") else device
 
@@ -156,7 +163,7 @@ def merged(outer: str, inner: str) -> str:
     return spec.to_string()
 
 
-def merge_device(spec: Any) -> Callable[[Any], str]:
-    """A device function that gives `spec` for whatever an op leaves open."""
+def merge_device(spec: DeviceLike) -> Callable[[Any], str]:
+    """A device function that fills the parts an op leaves open from `spec`."""
     outer = canonical_name(spec)
     return lambda op: merged(outer, op if isinstance(op, str) else op.device or "")

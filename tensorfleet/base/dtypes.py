@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import DataType
+    from tensorfleet.base.types import DTypeLike
+
+
+# ml_dtypes has no types.
+_finfo: Callable[[np.dtype], Any] = ml_dtypes.finfo
+_iinfo: Callable[[np.dtype], Any] = ml_dtypes.iinfo
 
 
 class DType:
@@ -27,10 +37,11 @@ class DType:
             setattr(self, slot, getattr(made, slot))
 
     @classmethod
-    def _define(cls, enum: int, name: str, np_type: Any) -> DType:
+    def _define(cls, enum: int, name: str, np_type: type) -> DType:
         self = object.__new__(cls)
         self._enum, self._name, self._np = enum, name, np.dtype(np_type)
         self._base = self
+        # References have the number of their type plus 100, as in types.proto.
         ref = object.__new__(cls)
         ref._enum, ref._name, ref._np = enum + 100, name + "_ref", self._np
         ref._base, ref._ref, self._ref = self, ref, ref
@@ -61,7 +72,7 @@ class DType:
         return self._ref
 
     @property
-    def as_numpy_dtype(self) -> Any:
+    def as_numpy_dtype(self) -> type[Any]:
         """The numpy scalar type that holds one element."""
         return self._np.type
 
@@ -71,9 +82,9 @@ class DType:
         return self._np
 
     @property
-    def as_datatype_enum(self) -> int:
+    def as_datatype_enum(self) -> DataType:
         """The number of this type in a `DataType` field."""
-        return self._enum
+        return self._enum  # type: ignore[return-value]  # messages take and give plain numbers
 
     @property
     def is_bool(self) -> bool:
@@ -121,7 +132,7 @@ class DType:
         return self._limits()[1]
 
     @property
-    def limits(self) -> tuple:
+    def limits(self) -> tuple[int, int]:
         """Lowest and highest value used for images of this type: (0, 1) for floating point."""
         ranges = {uint8: (0, 255), uint16: (0, 65535), int8: (0, 127), int16: (0, 32767)}
         ranges |= {int32: (0, 2**31 - 1), int64: (0, 2**63 - 1), bool_: (False, True)}
@@ -131,16 +142,16 @@ class DType:
             return (0, 1)
         raise ValueError(f"{self._name} does not have defined limits.")
 
-    def _limits(self) -> tuple:
+    def _limits(self) -> tuple[Any, Any]:
         if self.is_quantized or self._base in (bool_, string, complex64, complex128, resource, variant):
             if self.is_quantized:
                 info = np.iinfo(self._np)
                 return info.min, info.max
             raise TypeError(f"Cannot find minimum value of {self}.")
         if self.is_floating:
-            finfo = ml_dtypes.finfo(self._np)
+            finfo = _finfo(self._np)
             return self._np.type(finfo.min), self._np.type(finfo.max)
-        iinfo = ml_dtypes.iinfo(self._np)
+        iinfo = _iinfo(self._np)
         return iinfo.min, iinfo.max
 
     @property
@@ -148,7 +159,7 @@ class DType:
         """Bytes of one element; 1 where that has no meaning."""
         return 1 if self._np.kind == "O" else self._np.itemsize
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DTypeLike) -> bool:
         """Whether a tensor of type `other` can be used where this is asked for."""
         return self._enum in (as_dtype(other)._enum, as_dtype(other)._base._enum)
 
@@ -160,7 +171,7 @@ class DType:
         if isinstance(other, DType):
             return self._enum == other._enum
         try:
-            return self._enum == as_dtype(other)._enum
+            return self._enum == as_dtype(other)._enum  # type: ignore[arg-type]  # anything may be compared
         except TypeError:
             return False
 
@@ -179,7 +190,7 @@ class DType:
     def __repr__(self) -> str:
         return "tf." + self._name
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
         return as_dtype, (self._name,)
 
 
@@ -223,24 +234,28 @@ _BY_NAME = {d._name: d for d in _BY_ENUM.values()} | {"half": float16, "double":
 _BY_NAME |= {"half_ref": float16._ref, "double_ref": float64._ref, "float_ref": float32._ref}
 _BY_NUMPY = {d._np: d for d in _BY_ENUM.values() if not d._is_ref_dtype and d not in _QUANTIZED}
 _BY_NUMPY[np.dtype(object)] = string
-_BY_PYTHON: dict[Any, DType] = {float: float32, bool: bool_, object: string, int: int64, complex: complex128}
+# Python's types, names and numbers in one table: no key of one kind equals a key of another.
+_KNOWN: dict[object, DType] = {float: float32, bool: bool_, object: string, int: int64, complex: complex128}
+_KNOWN.update(_BY_NAME.items())
+_KNOWN.update(_BY_ENUM.items())
 
 
-def as_dtype(type_value: Any) -> DType:
+def as_dtype(type_value: DTypeLike) -> DType:
     """Converts a `DType`, its number or name, or a numpy or Python type to a `DType`."""
     if isinstance(type_value, DType):
         return type_value
     try:
-        found = _BY_PYTHON.get(type_value) or _BY_NAME.get(type_value) or _BY_ENUM.get(type_value)
-    except TypeError:
-        found = None
-    if found is not None:
-        return found
+        known = _KNOWN.get(type_value)
+    except TypeError:  # it cannot be hashed
+        known = None
+    if known is not None:
+        return known
     try:
-        np_type = np.dtype(type_value)
+        np_type: np.dtype = np.dtype(type_value)  # type: ignore[arg-type]  # TypeError is expected
     except (TypeError, ValueError) as e:
-        if isinstance(getattr(type_value, "dtype", None), str):
-            return as_dtype(type_value.dtype)
+        name = getattr(type_value, "dtype", None)
+        if isinstance(name, str):
+            return as_dtype(name)
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from e
     if np_type.kind in "SU":
         return string

@@ -13,8 +13,13 @@ it. The message itself ends with what to do.
 from __future__ import annotations
 
 import traceback
+import typing
 import warnings
 from typing import Any
+
+if typing.TYPE_CHECKING:  # a name of this module in capitals would become one of `tf.errors`
+    from tensorfleet.base.protos import NodeDef
+    from tensorfleet.base.types import FailedOperation
 
 OK = 0
 CANCELLED = 1
@@ -38,14 +43,19 @@ UNAUTHENTICATED = 16
 class OpError(Exception):
     """An error while running a graph; `op`, `node_def`, `message` and `error_code` tell what and where."""
 
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+    #: the name of the operation, when the error came from another task: its session finds the operation itself
+    remote_op: str | None = None
+
+    def __init__(
+        self, node_def: NodeDef | None, op: FailedOperation | None, message: str, error_code: int
+    ) -> None:
         super().__init__()
         self._node_def = node_def
         self._op = op
         self._message = message
         self._error_code = error_code
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[OpError], tuple[Any, ...]]:
         # Operations belong to a graph in one process; what travels is the text.
         text = None if self._message is None else str(self)
         if type(self) is OpError:
@@ -54,16 +64,16 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong, in words."""
+        """The text of the error."""
         return self._message
 
     @property
-    def op(self) -> Any:
+    def op(self) -> FailedOperation | None:
         """The `tf.Operation` that failed, or `None` when the failure has no operation in this graph."""
         return self._op
 
     @property
-    def node_def(self) -> Any:
+    def node_def(self) -> NodeDef | None:
         """The `NodeDef` of the operation that failed, or `None`."""
         if self._node_def is None and self._op is not None:
             return self._op.node_def
@@ -85,121 +95,124 @@ class OpError(Exception):
 class CancelledError(OpError):
     """The operation or step was cancelled."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, CANCELLED)
 
 
 class UnknownError(OpError):
     """An error with no better class."""
 
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = UNKNOWN) -> None:
+    def __init__(
+        self, node_def: NodeDef | None, op: FailedOperation | None, message: str, error_code: int = UNKNOWN
+    ) -> None:
         super().__init__(node_def, op, message, error_code)
 
 
 class InvalidArgumentError(OpError):
     """An operation received an argument it cannot take."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, INVALID_ARGUMENT)
 
 
 def invalid(message: str) -> InvalidArgumentError:
-    """The error of a kernel that cannot take its arguments; who runs it adds the operation."""
+    """The error of a kernel that cannot take its arguments; its caller adds the operation."""
     return InvalidArgumentError(None, None, message)
 
 
 class DeadlineExceededError(OpError):
     """A time limit passed before the operation finished."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, DEADLINE_EXCEEDED)
 
 
 class NotFoundError(OpError):
     """A file, a tensor or a task is not there."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, NOT_FOUND)
 
 
 class AlreadyExistsError(OpError):
-    """What was to be created exists already."""
+    """A file, directory or name exists already."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, ALREADY_EXISTS)
 
 
 class PermissionDeniedError(OpError):
     """The caller may not do this."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, PERMISSION_DENIED)
 
 
 class ResourceExhaustedError(OpError):
     """Memory, disk or a quota ran out."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, RESOURCE_EXHAUSTED)
 
 
 class FailedPreconditionError(OpError):
     """The system is not in the state the operation needs, such as a variable read before it has a value."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, FAILED_PRECONDITION)
 
 
 class AbortedError(OpError):
     """The operation was given up, usually to be retried."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, ABORTED)
 
 
 class OutOfRangeError(OpError):
     """Reading went past the end, such as of a closed queue or a dataset."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, OUT_OF_RANGE)
 
 
 class UnimplementedError(OpError):
     """This combination of operation and arguments has no kernel."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, UNIMPLEMENTED)
 
 
 class InternalError(OpError):
     """Something that should never happen did."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, INTERNAL)
 
 
 class UnavailableError(OpError):
     """A task cannot be reached now."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, UNAVAILABLE)
 
 
 class DataLossError(OpError):
     """Stored data is damaged beyond repair."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, DATA_LOSS)
 
 
 class UnauthenticatedError(OpError):
-    """The caller did not prove who it is."""
+    """The caller did not authenticate."""
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: NodeDef | None, op: FailedOperation | None, message: str) -> None:
         super().__init__(node_def, op, message, UNAUTHENTICATED)
 
 
-_BY_CODE: dict[int, Any] = {
+# Not type[OpError], whose own constructor takes a code too.
+_BY_CODE: dict[int, type[Any]] = {
     CANCELLED: CancelledError,
     UNKNOWN: UnknownError,
     INVALID_ARGUMENT: InvalidArgumentError,
@@ -220,13 +233,13 @@ _BY_CODE: dict[int, Any] = {
 _BY_CLASS = {cls: code for code, cls in _BY_CODE.items()}
 
 
-def exception_type_from_error_code(error_code: int) -> Any:
+def exception_type_from_error_code(error_code: int) -> type[Any]:
     """Returns the exception class of an integer code."""
     return _BY_CODE[error_code]
 
 
-def error_code_from_exception_type(cls: type[OpError]) -> Any:
-    """Returns the integer code of an exception class; for what is no class, warns and returns an error."""
+def error_code_from_exception_type(cls: type[OpError]) -> int | OpError:
+    """Returns the integer code of an exception class; for an argument that is no class, warns and returns an error."""
     if not isinstance(cls, type):
         warnings.warn("Unknown class exception", stacklevel=2)
         return UnknownError(None, None, "Unknown class exception")
@@ -243,12 +256,12 @@ class raise_exception_on_not_ok_status:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, type_arg: Any, value_arg: Any, traceback_arg: Any) -> None:
+    def __exit__(self, type_arg: object, value_arg: object, traceback_arg: object) -> None:
         return None
 
 
-def about(op: Any, error: BaseException) -> OpError:
-    """Turns what a kernel raised into an `OpError` that names `op`; an OpError without op gains it."""
+def about(op: FailedOperation | None, error: BaseException) -> OpError:
+    """Turns an exception of a kernel into an `OpError` that names `op`; an OpError without op gains it."""
     if isinstance(error, OpError):
         if error._op is None:
             error._op = op
@@ -256,6 +269,7 @@ def about(op: Any, error: BaseException) -> OpError:
     if isinstance(error, MemoryError):
         text = f"OOM when running the kernel: {error or 'out of memory'}. Use smaller tensors or a smaller batch."
         return ResourceExhaustedError(None, op, text)
+    # NumPy and our kernels raise these for arguments that do not fit; anything else is a fault of the kernel.
     if isinstance(error, (ValueError, TypeError, ZeroDivisionError, IndexError)):
         return InvalidArgumentError(None, op, str(error))
     last = traceback.extract_tb(error.__traceback__)[-1:]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.platform.compat import as_bytes, as_text
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import PathLike
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 _BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
@@ -28,7 +31,7 @@ _BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
 }
 
 
-def local_path(name: Any) -> str:
+def local_path(name: PathLike) -> str:
     """A path as the operating system takes it; UnimplementedError for a remote file system."""
     path = as_text(os.fspath(name))
     scheme, colon, rest = path.partition("://")
@@ -45,7 +48,7 @@ def local_path(name: Any) -> str:
 
 @contextmanager
 def _errors_about(path: str) -> Iterator[None]:
-    """What the operating system refuses, as the error TensorFlow raises for it."""
+    """Turns an error of the operating system into the one TensorFlow raises for it."""
     try:
         yield
     except OSError as e:
@@ -60,7 +63,7 @@ class GFile:
     flushed; "r+" and "w+" replace what there was at their first write, "a+" appends.
     """
 
-    def __init__(self, name: Any, mode: str = "r") -> None:
+    def __init__(self, name: PathLike, mode: str = "r") -> None:
         self._name = name
         self._mode = mode
         self._binary = "b" in mode
@@ -71,11 +74,11 @@ class GFile:
             )
         self._reads = self._plain in ("r", "r+", "w+", "a+")
         self._writes = self._plain != "r"
-        self._reader: Any = None
-        self._writer: Any = None
+        self._reader: IO[bytes] | None = None
+        self._writer: IO[bytes] | None = None
 
     @property
-    def name(self) -> Any:
+    def name(self) -> PathLike:
         """The path it was made with."""
         return self._name
 
@@ -84,21 +87,21 @@ class GFile:
         """The mode it was made with."""
         return self._mode
 
-    def _reading(self) -> Any:
+    def _reading(self) -> IO[bytes]:
         if not self._reads:
             raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
         if self._reader is None:
             self._reader = self._open("rb")
         return self._reader
 
-    def _writing(self) -> Any:
+    def _writing(self) -> IO[bytes]:
         if not self._writes:
             raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
         if self._writer is None:
             self._writer = self._open("ab" if self._plain[0] == "a" else "wb")
         return self._writer
 
-    def _open(self, mode: str) -> Any:
+    def _open(self, mode: str) -> IO[bytes]:
         path = local_path(self._name)
         with _errors_about(path):
             return open(path, mode)
@@ -110,7 +113,7 @@ class GFile:
         """The size on disk, in bytes."""
         return stat(self._name).length
 
-    def write(self, file_content: Any) -> None:
+    def write(self, file_content: str | bytes) -> None:
         """Appends text or bytes."""
         file = self._writing()
         with _errors_about(str(self._name)):
@@ -134,15 +137,15 @@ class GFile:
             )
         file = self._reading()
         try:
-            file.seek(offset if offset is not None else position, whence)
+            file.seek(offset if offset is not None else position or 0, whence)
         except (OSError, ValueError) as e:
-            raise errors.InvalidArgumentError(None, None, f"Cannot seek in {self._name}: {e}") from None
+            raise errors.InvalidArgumentError(None, None, f"Cannot seek in {self._name!s}: {e}") from None
 
     def readline(self) -> Any:
         """The next line with its end, or nothing at the end of the file."""
         return self._given(self._reading().readline())
 
-    def readlines(self) -> list:
+    def readlines(self) -> list[Any]:
         """The lines that are left."""
         return [self._given(line) for line in self._reading().readlines()]
 
@@ -154,13 +157,13 @@ class GFile:
         """Always true."""
         return True
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> GFile:
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> GFile:
         return self
 
     def __next__(self) -> Any:
@@ -174,7 +177,7 @@ class GFile:
         return self.__next__()
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Hands written bytes to the operating system."""
         if self._writer is not None:
             with _errors_about(str(self._name)):
                 self._writer.flush()
@@ -202,7 +205,7 @@ publish(
 
 
 class FileStatistics(NamedTuple):
-    """What is known of a file without opening it."""
+    """Size, time of change and kind of a file."""
 
     length: int
     mtime_nsec: int
@@ -210,19 +213,19 @@ class FileStatistics(NamedTuple):
 
 
 @export("io.gfile.exists")
-def exists(path: Any) -> bool:
+def exists(path: PathLike) -> bool:
     """Whether there is a file or directory of that name."""
     return os.path.exists(local_path(path))
 
 
 @export("io.gfile.isdir")
-def isdir(path: Any) -> bool:
+def isdir(path: PathLike) -> bool:
     """Whether it is a directory."""
     return os.path.isdir(local_path(path))
 
 
 @export("io.gfile.mkdir")
-def mkdir(path: Any) -> None:
+def mkdir(path: PathLike) -> None:
     """Makes a directory, whose parent must exist."""
     path = local_path(path)
     if not os.path.isdir(path):
@@ -231,7 +234,7 @@ def mkdir(path: Any) -> None:
 
 
 @export("io.gfile.makedirs")
-def makedirs(path: Any) -> None:
+def makedirs(path: PathLike) -> None:
     """Makes a directory and those above it; one that exists is fine."""
     path = local_path(path)
     with _errors_about(path):
@@ -239,7 +242,7 @@ def makedirs(path: Any) -> None:
 
 
 @export("io.gfile.remove")
-def remove(path: Any) -> None:
+def remove(path: PathLike) -> None:
     """Deletes a file."""
     path = local_path(path)
     with _errors_about(path):
@@ -247,7 +250,7 @@ def remove(path: Any) -> None:
 
 
 @export("io.gfile.rmtree")
-def rmtree(path: Any) -> None:
+def rmtree(path: PathLike) -> None:
     """Deletes a directory and everything in it."""
     import shutil
 
@@ -262,7 +265,7 @@ def rmtree(path: Any) -> None:
 
 
 @export("io.gfile.copy")
-def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Copies a file."""
     import shutil
 
@@ -274,7 +277,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 @export("io.gfile.rename")
-def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Renames or moves a file or directory."""
     source, target = local_path(src), local_path(dst)
     if not overwrite and os.path.exists(target):
@@ -284,7 +287,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 @export("io.gfile.listdir")
-def listdir(path: Any) -> list[str]:
+def listdir(path: PathLike) -> list[str]:
     """The names in a directory, in no order."""
     path = local_path(path)
     if not os.path.isdir(path):
@@ -294,16 +297,16 @@ def listdir(path: Any) -> list[str]:
 
 
 @export("io.gfile.glob")
-def glob(pattern: Any) -> list[str]:
+def glob(pattern: PathLike | Iterable[PathLike]) -> list[str]:
     """The paths that match a pattern, or any of several."""
     import glob as globbing
 
-    patterns = [pattern] if isinstance(pattern, (str, bytes)) or hasattr(pattern, "__fspath__") else pattern
+    patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     return [path for p in patterns for path in sorted(globbing.glob(local_path(p)))]
 
 
 @export("io.gfile.stat")
-def stat(path: Any) -> FileStatistics:
+def stat(path: PathLike) -> FileStatistics:
     """Size, time of change, and whether it is a directory."""
     path = local_path(path)
     with _errors_about(path):
@@ -312,7 +315,9 @@ def stat(path: Any) -> FileStatistics:
 
 
 @export("io.gfile.walk")
-def walk(top: Any, topdown: bool = True, onerror: Callable | None = None) -> Iterator:
+def walk(
+    top: PathLike, topdown: bool = True, onerror: Callable[[errors.OpError], object] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
     """(directory, its directories, its files) for `top` and everything below it."""
 
     def report(e: OSError) -> None:
@@ -323,7 +328,7 @@ def walk(top: Any, topdown: bool = True, onerror: Callable | None = None) -> Ite
 
 
 def whole_file(name: bytes | str) -> bytes:
-    """What a file holds."""
+    """The content of a file."""
     path = local_path(name)
     with _errors_about(path), open(path, "rb") as file:
         return file.read()

@@ -1,4 +1,4 @@
-"""Which module to import for a name, an op or a collection that nobody has asked for yet.
+"""Which module to import at the first use of a name, an op or a collection.
 
 Most modules are imported when something of theirs is first used, so that starting up costs little. The file
 `index.txt` of a package lists what each such module registers. `tools/make_index.py` writes it, and a test
@@ -57,5 +57,5 @@ def load_all(kind: Kind) -> None:
 
 
 def listed(kind: Kind) -> Iterable[str]:
-    """What modules that are not imported yet would register."""
+    """The keys of modules that are not imported yet."""
     return _MODULES[kind]

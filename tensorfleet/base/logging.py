@@ -23,7 +23,7 @@ sys.modules["tensorfleet.python.platform.tf_logging"] = sys.modules[__name__]
 _NAME = "tensorflow"
 _lock = threading.Lock()
 _logger: logging.Logger | None = None
-_counts: Counter = Counter()
+_counts: Counter[tuple[str, int]] = Counter()
 
 
 @export("get_logger")
@@ -35,6 +35,7 @@ def get_logger() -> logging.Logger:
     with _lock:
         if _logger is None:
             _logger = logging.getLogger(_NAME)
+            # A script that has configured logging keeps its own handlers: no line appears twice.
             if not logging.getLogger().handlers and not _logger.handlers:
                 handler = logging.StreamHandler(sys.stderr)
                 handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
@@ -58,75 +59,75 @@ def _is_new(record: logging.LogRecord) -> bool:
 
 
 @export("logging.log")
-def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """Logs `msg % args` at a level."""
     get_logger().log(level, msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.debug")
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+def debug(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at level DEBUG."""
     get_logger().debug(msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.info")
-def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+def info(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at level INFO; shown after `set_verbosity(tf.logging.INFO)`."""
     get_logger().info(msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.warning")
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warning(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at level WARN."""
     get_logger().warning(msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.warn")
-def warn(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warn(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at level WARN."""
     get_logger().warning(msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.error")
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+def error(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at level ERROR."""
     get_logger().error(msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.fatal")
-def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at level FATAL; the program goes on."""
     get_logger().critical(msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.vlog")
-def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """Logs at a numeric level."""
     get_logger().log(level, msg, *args, **_from_caller(kwargs))
 
 
 @export("logging.TaskLevelStatusMessage")
-def task_level_status_message(msg: Any) -> None:
+def task_level_status_message(msg: object) -> None:
     """Logs at level ERROR."""
     get_logger().error(msg, stacklevel=2)
 
 
 @export("logging.log_every_n")
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
     """Logs the first and then every n-th time that this line of the program is reached."""
     if _count() % n == 0:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_first_n")
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
     """Logs the first n times that this line of the program is reached."""
     if _count() < n:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_if")
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: object, condition: object, *args: object) -> None:
     """Logs when `condition` holds."""
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
@@ -134,7 +135,7 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 @export("logging.flush")
 def flush() -> None:
-    """Writes out what handlers still hold."""
+    """Writes out the buffers of the handlers."""
     for handler in get_logger().handlers:
         handler.flush()
 
@@ -151,7 +152,7 @@ def set_verbosity(v: int | str) -> None:
     get_logger().setLevel(v)
 
 
-def _from_caller(kwargs: dict) -> dict:
+def _from_caller(kwargs: dict[str, Any]) -> dict[str, Any]:
     """The line shown is the one that called us."""
     return {**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1}
 

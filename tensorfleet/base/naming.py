@@ -52,7 +52,7 @@ def export(*names: str) -> Callable[[T], T]:
     return register
 
 
-def publish(value: Any, *names: str) -> None:
+def publish(value: object, *names: str) -> None:
     """Publishes any object, such as a constant, as `tf.<name>` for each name."""
     value = _wrapped(value, names)
     for name in names:
@@ -61,7 +61,7 @@ def publish(value: Any, *names: str) -> None:
 
 
 def wrap(wrapper: Callable[[Any], Any], *names: str) -> None:
-    """Publishes what `wrapper` makes of the functions with these names, also under all their other names.
+    """Publishes `wrapper(function)` for the functions with these names, also under all their other names.
 
     It must be called before the functions are published.
     """
@@ -80,13 +80,13 @@ def _wrapped(value: Any, names: Iterable[str]) -> Any:
 
 
 def exported() -> dict[str, Any]:
-    """All published names with what they stand for."""
+    """All published names with their values."""
     index.load_all("name")
     return {**_NAMES, **{name: load(name) for name, load in tuple(_LAZY.items())}}
 
 
 def find(name: str) -> Any:
-    """What a published name stands for."""
+    """The value of a published name."""
     index.load("name", name)  # always: another thread may be importing its module
     return _NAMES[name] if name in _NAMES else _LAZY[name](name)
 
@@ -136,7 +136,7 @@ def publish_finder(
 
 
 def publish_replaceable(name: str, *homes: types.ModuleType) -> None:
-    """Publishes what some of our modules have under the last part of `name`; whatever is put there, they use."""
+    """Publishes a name of some of our modules; when a test replaces it, these modules use the replacement."""
     publish(getattr(homes[0], name.rpartition(".")[2]), name)
     _HOMES[name] = homes
     package = sys.modules[__name__.partition(".")[0]]
@@ -144,9 +144,9 @@ def publish_replaceable(name: str, *homes: types.ModuleType) -> None:
 
 
 class _Replaceable(types.ModuleType):
-    """A module that passes on what is put in place of its names."""
+    """A module that passes replacements of its names on to the modules that use them."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)
         for home in _HOMES.get(f"{self.__name__.partition('.')[2]}.{name}", ()):
             setattr(home, name, value)
@@ -163,7 +163,7 @@ def install(package: types.ModuleType) -> None:
         _make_findable(package, name, value)
 
 
-def _make_findable(package: types.ModuleType, name: str, value: Any) -> None:
+def _make_findable(package: types.ModuleType, name: str, value: object) -> None:
     """A function that was made by another is known by its public name: so it can be pickled."""
     if not isinstance(value, types.FunctionType):
         return
@@ -178,6 +178,7 @@ def _module_of(package: types.ModuleType, name: str) -> types.ModuleType:
     module = package
     for depth, part in enumerate(["", *path]):
         module = _child(module, part) if part else module
+        # A module asks its `__getattr__` only for names that it does not have: each name comes through here once.
         if "__getattr__" not in module.__dict__:
             inner = ".".join(path[:depth])
             module.__getattr__ = _lazy_getter(module, inner)  # type: ignore[method-assign]
@@ -224,7 +225,7 @@ def _is_known(name: str) -> bool:
 
 
 def _names_in(module: types.ModuleType, path: str) -> list[str]:
-    """What a module has, loaded or not."""
+    """The names of a module, loaded or not."""
     found = {*vars(module), *_LISTED.get(path, tuple)()}
     for place in (path, *filter(None, _BORROWS.get(path, ()))):
         start = f"{place}." if place else ""
@@ -237,7 +238,7 @@ def _names_in(module: types.ModuleType, path: str) -> list[str]:
 
 
 def _lent(module: str, name: str) -> str | None:
-    """The full name of what a module has from another. What TensorFlow calls `x_v1` inside is the public `x`."""
+    """The full name of a name that a module borrows. TensorFlow's inner name `x_v1` is the public `x`."""
     inner = name.removesuffix("_v1").removesuffix("V1") if module.startswith("python.") else name
     for called in dict.fromkeys((name, inner)):
         for lender in _BORROWS.get(module, ()):

@@ -12,7 +12,7 @@ from tensorfleet.base.naming import export
 
 
 @export("nest.is_nested", "contrib.framework.nest.is_sequence", "python.util.nest.is_sequence")
-def is_nested(seq: Any) -> bool:
+def is_nested(seq: object) -> bool:
     """Whether something is a structure rather than an atom. Strings and arrays are atoms."""
     return (
         isinstance(seq, (Sequence, Mapping, MappingView)) and not isinstance(seq, (str, bytes, bytearray))
@@ -20,20 +20,20 @@ def is_nested(seq: Any) -> bool:
 
 
 @export("nest.flatten", "contrib.framework.nest.flatten", "python.util.nest.flatten")
-def flatten(structure: Any, expand_composites: bool = False) -> list:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """The atoms of a structure, as one list."""
     if not is_nested(structure):
         return _parts(structure) if expand_composites else [structure]
     return [atom for child in _children(structure) for atom in flatten(child, expand_composites)]
 
 
-def _spec_of(atom: Any) -> Any:
-    """What takes a composite of one's own apart and puts it together again: its `_type_spec`."""
+def _spec_of(atom: object) -> Any:
+    """The `_type_spec` of a user's composite, which takes it apart and puts it together again."""
     spec = getattr(atom, "_type_spec", None)
     return spec if hasattr(spec, "_to_components") and hasattr(spec, "_from_components") else None
 
 
-def _parts(atom: Any) -> list:
+def _parts(atom: Any) -> list[Any]:
     """The tensors of a composite such as IndexedSlices."""
     if (spec := _spec_of(atom)) is not None:
         return flatten(spec._to_components(atom), True)
@@ -46,14 +46,14 @@ def _parts(atom: Any) -> list:
 @export(
     "nest.pack_sequence_as", "contrib.framework.nest.pack_sequence_as", "python.util.nest.pack_sequence_as"
 )
-def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: object, expand_composites: bool = False) -> Any:
     """The atoms in `flat_sequence`, arranged like `structure`."""
     if not is_nested(flat_sequence):
         raise TypeError(
             f"flat_sequence must be a sequence: Attempted to pack value:\n  {flat_sequence}\ninto a structure, but "
             f"found incompatible type `{type(flat_sequence)}` instead."
         )
-    atoms = list(flat_sequence)
+    atoms = list(flat_sequence)  # type: ignore[call-overload]  # it is nested, so it can be iterated
     if not is_nested(structure) and not (expand_composites and _is_composite(structure)):
         if len(atoms) != 1:
             raise ValueError(
@@ -71,11 +71,11 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     return _pack(structure, iter(atoms), expand_composites)
 
 
-def _is_composite(atom: Any) -> bool:
+def _is_composite(atom: object) -> bool:
     return _spec_of(atom) is not None or len(_parts(atom)) > 1
 
 
-def _pack(structure: Any, atoms: Iterator, expand_composites: bool) -> Any:
+def _pack(structure: Any, atoms: Iterator[Any], expand_composites: bool) -> Any:
     if is_nested(structure):
         return _like(structure, [_pack(child, atoms, expand_composites) for child in _children(structure)])
     if expand_composites and (spec := _spec_of(structure)) is not None:
@@ -91,7 +91,7 @@ def _pack(structure: Any, atoms: Iterator, expand_composites: bool) -> Any:
 
 
 @export("nest.map_structure", "contrib.framework.nest.map_structure", "python.util.nest.map_structure")
-def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
+def map_structure(func: Callable[..., Any], *structure: object, **kwargs: Any) -> Any:
     """Calls `func` with the atoms at each place of the structures; the results, arranged like the first."""
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
@@ -116,7 +116,7 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
     "python.util.nest.assert_same_structure",
 )
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """ValueError when two structures differ in shape, TypeError when they differ in their types."""
     try:
@@ -129,7 +129,7 @@ def assert_same_structure(
         ) from None
 
 
-def _assert_same(a: Any, b: Any, check_types: bool, expand: bool = False) -> None:
+def _assert_same(a: object, b: object, check_types: bool, expand: bool = False) -> None:
     if expand and (_spec_of(a) is not None or _spec_of(b) is not None):
         return _assert_same_composites(a, b, check_types)
     if not same_kind(a, b, is_nested, check_types):
@@ -144,7 +144,7 @@ def _assert_same(a: Any, b: Any, check_types: bool, expand: bool = False) -> Non
         )
 
 
-def same_kind(a: Any, b: Any, is_structure: Callable[[Any], bool], check_types: bool) -> bool:
+def same_kind(a: object, b: object, is_structure: Callable[[object], bool], check_types: bool) -> bool:
     """Whether two things are structures; an error when only one is, or when they are not of one kind."""
     if is_structure(a) != is_structure(b):
         whole, atom = (a, b) if is_structure(a) else (b, a)
@@ -166,7 +166,7 @@ def same_kind(a: Any, b: Any, is_structure: Callable[[Any], bool], check_types: 
     return True
 
 
-def _assert_same_composites(a: Any, b: Any, check_types: bool) -> None:
+def _assert_same_composites(a: object, b: object, check_types: bool) -> None:
     first, second = _spec_of(a), _spec_of(b)
     if first is None or second is None:
         whole, atom = (a, b) if second is None else (b, a)
@@ -187,12 +187,12 @@ class _Dot:
         return "."
 
 
-def _form(structure: Any) -> str:
+def _form(structure: object) -> str:
     """A structure with dots for its atoms."""
     return str(pack_sequence_as(structure, [_Dot()] * len(flatten(structure))))
 
 
-def _same_type(a: Any, b: Any) -> bool:
+def _same_type(a: object, b: object) -> bool:
     if type(a) is type(b) or (isinstance(a, Mapping) and isinstance(b, Mapping)):
         return True
     fields = getattr(a, "_fields", None)
@@ -201,18 +201,18 @@ def _same_type(a: Any, b: Any) -> bool:
     )
 
 
-def _told(structure: Any) -> str:
+def _told(structure: object) -> str:
     return f"type={type(structure).__name__} str={structure}"
 
 
-def _sorted_keys(mapping: Mapping) -> list:
+def _sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(mapping)
     except TypeError:
         raise TypeError("nest only supports dicts with sortable keys.") from None
 
 
-def _children(structure: Any) -> list:
+def _children(structure: Any) -> list[Any]:
     if isinstance(structure, Mapping):
         return [structure[k] for k in _sorted_keys(structure)]
     if hasattr(type(structure), "__attrs_attrs__"):
@@ -220,7 +220,7 @@ def _children(structure: Any) -> list:
     return list(structure)
 
 
-def _like(structure: Any, children: list) -> Any:
+def _like(structure: object, children: list[Any]) -> Any:
     """The children in a structure of the same type."""
     kind: Any = type(structure)
     if isinstance(structure, Mapping):

@@ -1,4 +1,4 @@
-"""The packages of this project, for those who ask whether a file or a class is ours."""
+"""The packages of this project, to tell our files and classes from others."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tensorfleet.base import errors
 
@@ -49,7 +49,7 @@ class Setting(Generic[T]):
             ) from None
 
 
-_ALL: list[Setting] = []
+_ALL: list[Setting[Any]] = []
 
 
 def _declare(setting: Setting[T]) -> Setting[T]:
@@ -164,7 +164,7 @@ MADE = _text("MADE", "The file in which a task reports the cluster that its scri
 ENDS_AT_JOIN = _switch("ENDS_AT_JOIN", "A script for TensorFlow ends in `server.join()`.", internal=True)
 
 
-def declared() -> Iterator[Setting]:
+def declared() -> Iterator[Setting[Any]]:
     """All settings, in the order of this file."""
     yield from _ALL
 

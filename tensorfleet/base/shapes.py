@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar, cast
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import TensorShapeProto
+    from tensorfleet.base.types import ShapeLike
+
+
+T = TypeVar("T")
+#: A dimension as users write it; text and floats are taken if they are whole numbers.
+DimensionLike: TypeAlias = "SupportsIndex | float | str | bytes | None"
+#: Whatever has dimensions. Wider than `ShapeLike`: arrays of numbers and messages too.
+AnyShape: TypeAlias = "ShapeLike | Iterable[DimensionLike] | TensorShapeProto"
 
 
 class Dimension:
@@ -12,7 +23,7 @@ class Dimension:
     __slots__ = ("_value",)
     _value: int | None
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: DimensionLike) -> None:
         if value is None or type(value) is int:
             self._value = value
         elif isinstance(value, Dimension):
@@ -40,83 +51,83 @@ class Dimension:
         """The number, or None when unknown."""
         return self._value
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DimensionLike) -> bool:
         """Whether both could be the same number."""
         other = as_dimension(other)
         return self._value is None or other._value is None or self._value == other._value
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: DimensionLike) -> None:
         """Raises ValueError unless both could be the same number."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {as_dimension(other)} are not compatible")
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: DimensionLike) -> Dimension:
         """The more certain of the two; ValueError when they contradict."""
         other = as_dimension(other)
         self.assert_is_compatible_with(other)
         return other if self._value is None else self
 
-    def _binary(self, other: Any, f: Any) -> Dimension:
+    def _binary(self, other: DimensionLike, f: Callable[[int, int], int]) -> Dimension:
         try:
-            other = as_dimension(other)
+            value = as_dimension(other)._value
         except (TypeError, ValueError):
-            return NotImplemented
-        if self._value is None or other._value is None:
+            return cast(Dimension, NotImplemented)
+        if self._value is None or value is None:
             return Dimension(None)
-        return Dimension(f(self._value, other._value))
+        return Dimension(f(self._value, value))
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: a + b)
 
-    def __radd__(self, other: Any) -> Dimension:
+    def __radd__(self, other: DimensionLike) -> Dimension:
         return self + other
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: Any) -> Dimension:
+    def __rsub__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __mul__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: a * b)
 
-    def __rmul__(self, other: Any) -> Dimension:
+    def __rmul__(self, other: DimensionLike) -> Dimension:
         return self * other
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: a // b)
 
-    def __rfloordiv__(self, other: Any) -> Dimension:
+    def __rfloordiv__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: b // a)
 
     __div__ = __floordiv__
 
-    def __truediv__(self, other: Any) -> Dimension:
+    def __truediv__(self, other: object) -> Dimension:
         raise TypeError(
             "unsupported operand type(s) for /: 'Dimension' and "
             f"'{type(other).__name__}', please use // instead"
         )
 
-    def __rtruediv__(self, other: Any) -> Dimension:
+    def __rtruediv__(self, other: object) -> Dimension:
         raise TypeError(
             f"unsupported operand type(s) for /: '{type(other).__name__}' and "
             "'Dimension', please use // instead"
         )
 
-    def __mod__(self, other: Any) -> Dimension:
+    def __mod__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: a % b)
 
-    def __rmod__(self, other: Any) -> Dimension:
+    def __rmod__(self, other: DimensionLike) -> Dimension:
         return self._binary(other, lambda a, b: b % a)
 
-    def _compare(self, other: Any, f: Any) -> Any:
+    def _compare(self, other: object, f: Callable[[int, int], bool]) -> bool | None:
         try:
-            other = as_dimension(other)
+            value = as_dimension(other)._value  # type: ignore[arg-type]  # anything may be compared
         except (TypeError, ValueError):
-            return NotImplemented
-        if self._value is None or other._value is None:
-            return None
-        return f(self._value, other._value)
+            return cast(None, NotImplemented)
+        if self._value is None or value is None:
+            return None  # not False: whether an unknown dimension is that number is not known
+        return f(self._value, value)
 
     def __eq__(self, other: object) -> Any:
         return self._compare(other, lambda a, b: a == b)
@@ -124,16 +135,16 @@ class Dimension:
     def __ne__(self, other: object) -> Any:
         return self._compare(other, lambda a, b: a != b)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a < b)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a <= b)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a > b)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> bool | None:
         return self._compare(other, lambda a, b: a >= b)
 
     def __hash__(self) -> int:
@@ -154,16 +165,16 @@ class Dimension:
     def __repr__(self) -> str:
         return f"Dimension({self._value})"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[Dimension], tuple[int | None]]:
         return Dimension, (self._value,)
 
 
-def as_dimension(value: Any) -> Dimension:
+def as_dimension(value: DimensionLike) -> Dimension:
     """Returns `value` as a Dimension."""
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
-def dimension_value(dimension: Any) -> int | None:
+def dimension_value(dimension: Dimension | T) -> int | T | None:
     """The number inside a Dimension; ints and None as they are."""
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
@@ -199,7 +210,7 @@ class TensorShape:
     __slots__ = ("_d",)
     _d: tuple[int | None, ...] | None
 
-    def __init__(self, dims: Any) -> None:
+    def __init__(self, dims: AnyShape) -> None:
         if dims is None:
             self._d = None
         elif isinstance(dims, TensorShape):
@@ -250,7 +261,7 @@ class TensorShape:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
         return iter([Dimension(d) for d in self._d])
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int | slice) -> Any:
         if self._d is not None:
             return TensorShape._of(self._d[key]) if isinstance(key, slice) else Dimension(self._d[key])
         if not isinstance(key, slice):
@@ -271,8 +282,8 @@ class TensorShape:
             n *= d  # type: ignore[operator]
         return n
 
-    def merge_with(self, other: Any) -> TensorShape:
-        """What is known from both; ValueError when they contradict."""
+    def merge_with(self, other: AnyShape) -> TensorShape:
+        """The dimensions known from both; ValueError when they contradict."""
         other = as_shape(other)
         if self._d is None:
             return other
@@ -284,14 +295,14 @@ class TensorShape:
             raise error
         return TensorShape._of(tuple(b if a is None else a for a, b in zip(self._d, other._d, strict=True)))
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: AnyShape) -> TensorShape:
         """The dimensions of this followed by those of `other`."""
         other = as_shape(other)
         if self._d is None or other._d is None:
             return TensorShape(None)
         return TensorShape._of(self._d + other._d)
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: AnyShape) -> None:
         """Raises ValueError when both ranks are known and differ."""
         other = as_shape(other)
         if self._d is not None and other._d is not None and len(self._d) != len(other._d):
@@ -321,7 +332,7 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: AnyShape) -> bool:
         """Whether one tensor could have both shapes."""
         if isinstance(other, tuple) and self._d == other:
             return True  # the shape of an array, mostly
@@ -332,12 +343,12 @@ class TensorShape:
             return False
         return all(a is None or b is None or a == b for a, b in zip(self._d, other._d, strict=True))
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: AnyShape) -> None:
         """Raises ValueError unless one tensor could have both shapes."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: AnyShape) -> TensorShape:
         """The narrowest shape that covers both."""
         other = as_shape(other)
         if self._d is None or other._d is None or len(self._d) != len(other._d):
@@ -359,7 +370,7 @@ class TensorShape:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._d)
 
-    def as_proto(self) -> Any:
+    def as_proto(self) -> TensorShapeProto:
         """This shape as a `TensorShapeProto`."""
         from tensorfleet.base.protos import TensorShapeProto
 
@@ -370,7 +381,7 @@ class TensorShape:
 
     def __eq__(self, other: object) -> bool:
         try:
-            other = as_shape(other)
+            other = as_shape(other)  # type: ignore[arg-type]  # anything may be compared
         except TypeError:
             return NotImplemented
         return self._d == other._d
@@ -379,7 +390,7 @@ class TensorShape:
         if self._d is None:
             raise ValueError("The inequality of unknown TensorShapes is undefined.")
         try:
-            other = as_shape(other)
+            other = as_shape(other)  # type: ignore[arg-type]  # anything may be compared
         except TypeError:
             return NotImplemented
         if other._d is None:
@@ -389,10 +400,10 @@ class TensorShape:
     def __hash__(self) -> int:
         return hash(self._d)
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: AnyShape) -> TensorShape:
         return self.concatenate(other)
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: AnyShape) -> TensorShape:
         return as_shape(other).concatenate(self)
 
     def __str__(self) -> str:
@@ -404,11 +415,11 @@ class TensorShape:
     def __repr__(self) -> str:
         return f"TensorShape({self.dims!r})"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[TensorShape], tuple[list[int | None] | None]]:
         return TensorShape, (None if self._d is None else list(self._d),)
 
 
-def as_shape(shape: Any) -> TensorShape:
+def as_shape(shape: AnyShape) -> TensorShape:
     """Returns `shape` as a TensorShape."""
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)
 

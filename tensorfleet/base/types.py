@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from tensorfleet.base.dtypes import DType
+    from tensorfleet.base.protos import NodeDef
     from tensorfleet.base.shapes import Dimension, TensorShape
 
 #: An array in a kernel: of NumPy, or of JAX while XLA traces it. Both have the methods that kernels use.
@@ -27,16 +29,54 @@ ShapeLike: TypeAlias = "TensorShape | Sequence[int | Dimension | None] | int | N
 #: The dimensions of a shape that is fully known.
 Dims: TypeAlias = tuple[int, ...]
 
+#: The path of a file, as `tf.gfile` and everything that opens files takes it.
+PathLike: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 
-class ArrayModule:
+#: What a run is fed: values by tensor, variable or name. Composite tensors are keys too.
+FeedDict: TypeAlias = Mapping[Any, TensorLike]
+
+#: Bytes, in whatever holds them: Python 3.12 has `collections.abc.Buffer` for it.
+Buffer: TypeAlias = "bytes | bytearray | memoryview | Array"
+
+
+class FailedOperation(Protocol):
+    """The parts of a `tf.Operation` that an error shows. The class itself belongs to a later folder."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the graph."""
+
+    @property
+    def type(self) -> str:
+        """The name of its op."""
+
+    @property
+    def source_line(self) -> str:
+        """The user's line that made it."""
+
+    @property
+    def node_def(self) -> NodeDef:
+        """Itself as a message."""
+
+
+class ArrayFunctions(Protocol):
+    """A namespace of functions on arrays, such as `numpy.linalg`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Array]: ...
+
+
+class ArrayModule(ArrayFunctions, Protocol):
     """The array namespace that a kernel is given as `xp`: `numpy`, or `jax.numpy` while a segment is traced."""
 
-    if TYPE_CHECKING:
-        linalg: ArrayModule
-        fft: ArrayModule
-        pi: float
-        inf: float
-        nan: float
-        newaxis: None
-
-        def __getattr__(self, name: str) -> Callable[..., Array]: ...
+    @property
+    def linalg(self) -> ArrayFunctions: ...
+    @property
+    def fft(self) -> ArrayFunctions: ...
+    @property
+    def pi(self) -> float: ...
+    @property
+    def inf(self) -> float: ...
+    @property
+    def nan(self) -> float: ...
+    @property
+    def newaxis(self) -> None: ...

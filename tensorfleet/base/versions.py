@@ -1,4 +1,4 @@
-"""Which TensorFlow scripts find when they ask, and what this is really."""
+"""The version of TensorFlow that scripts see, and our own."""
 
 from __future__ import annotations
 

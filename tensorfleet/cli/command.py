@@ -21,7 +21,7 @@ from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked, spoken, tasks_for
 
 app = typer.Typer(
-    help="Run unmodified TensorFlow 1 scripts, on this machine or on a cluster.",
+    help="Launcher unmodified TensorFlow 1 scripts, on this machine or on a cluster.",
     epilog="Start with `tensorfleet run --ps 1 --workers 2 train.py`. See docs/launch.md for details.",
     no_args_is_help=True,
     add_completion=False,
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the console script."""
+    """Launcher the console script."""
     app(prog_name="tensorfleet")
 
 
@@ -50,7 +50,7 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Run unmodified TensorFlow 1 scripts, on this machine or on a cluster."""
+    """Launcher unmodified TensorFlow 1 scripts, on this machine or on a cluster."""
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
@@ -65,7 +65,8 @@ def run(
         ),
     ] = None,
     module: Annotated[
-        bool, typer.Option("-m", "--module", help="Run a module, such as trainer.task, instead of a file.")
+        bool,
+        typer.Option("-m", "--module", help="Launcher a module, such as trainer.task, instead of a file."),
     ] = False,
     ps: Annotated[int | None, typer.Option(min=0, help="Set the number of parameter servers.")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Set the number of workers.")] = None,
@@ -117,7 +118,7 @@ def run(
         bool, typer.Option("--dry-run", help="Print the command of each task and exit.")
     ] = False,
 ) -> None:
-    """Run a script as the tasks of a cluster.
+    """Launcher a script as the tasks of a cluster.
 
     The run ends when the workers have ended. Each task gets its role in all usual forms: `TF_CONFIG`, the script's
     own flags (`--ps_hosts`, `--worker_hosts`, `--job_name`, `--task_index` or similar names), `CLUSTER_SPEC`,
@@ -211,7 +212,7 @@ def _go(
     tui: bool,
     guessed: planning.Wishes | None,
 ) -> None:
-    from tensorfleet.cli.run import Run, free_ports
+    from tensorfleet.cli.run import Launcher, free_ports
     from tensorfleet.cli.tensorboard import tensorboard as show
 
     name = name or _fresh_name(script, log_dir)
@@ -223,7 +224,7 @@ def _go(
             from tensorfleet.cli.panes import Panes
 
             output = Panes([task.label for task in tasks], logs)
-        return Run(tasks, name, script, logs, restart, timeout, keep_going, output, made).go()
+        return Launcher(tasks, name, script, logs, restart, timeout, keep_going, output, made).go()
 
     made = (logs / "cluster.json").absolute() if guessed else None
     with show(tensorboard):

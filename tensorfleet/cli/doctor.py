@@ -17,9 +17,9 @@ from typing import NamedTuple
 from tensorfleet.base import settings
 
 _MEGABYTE = 1 << 20
-_BYTES = 64 * _MEGABYTE
-_TRIPS = 500
-_NEEDED = ("jax", "numpy", "protobuf", "absl-py", "google-crc32c")
+_TRANSFER_BYTES = 64 * _MEGABYTE
+_ROUND_TRIPS = 500
+_REQUIRED_PACKAGES = ("jax", "numpy", "protobuf", "absl-py", "google-crc32c")
 
 
 class Finding(NamedTuple):
@@ -69,7 +69,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for name in _NEEDED:
+    for name in _REQUIRED_PACKAGES:
         try:
             yield Finding(name, importlib.metadata.version(name), "ok")
         except importlib.metadata.PackageNotFoundError:
@@ -168,25 +168,25 @@ def _measure() -> tuple[float, float]:
         with socket.create_connection(server.getsockname(), timeout=30) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             start = time.perf_counter()
-            for _ in range(_TRIPS):
+            for _ in range(_ROUND_TRIPS):
                 connection.sendall(b"x")
                 connection.recv(1)
-            trip = (time.perf_counter() - start) / _TRIPS
+            trip = (time.perf_counter() - start) / _ROUND_TRIPS
             block = bytes(_MEGABYTE)
             start = time.perf_counter()
-            for _ in range(_BYTES // _MEGABYTE):
+            for _ in range(_TRANSFER_BYTES // _MEGABYTE):
                 connection.sendall(block)
             connection.recv(1)
-            rate = _BYTES / (time.perf_counter() - start)
+            rate = _TRANSFER_BYTES / (time.perf_counter() - start)
         echo.join(5)
     return rate, trip
 
 
 def _answer(server: socket.socket) -> None:
     with contextlib.closing(server.accept()[0]) as connection:
-        for _ in range(_TRIPS):
+        for _ in range(_ROUND_TRIPS):
             connection.sendall(connection.recv(1))
-        buffer, left = bytearray(_MEGABYTE), _BYTES
+        buffer, left = bytearray(_MEGABYTE), _TRANSFER_BYTES
         while left > 0:
             left -= connection.recv_into(buffer)
         connection.sendall(b"x")

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.scripts.script import run_script
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.cluster.membership.spec import ClusterSpec
+    from tensorfleet.graph.graph import Graph
+    from tensorfleet.session.session import BaseSession
 
 _LOCAL_DEVICES = ["/job:localhost/replica:0/task:0/device:CPU:0"]
 
@@ -16,7 +22,7 @@ _LOCAL_DEVICES = ["/job:localhost/replica:0/task:0/device:CPU:0"]
 class _Ready(BaseException):
     """The script was about to use a session: its graph is there. No `except Exception` stops this one."""
 
-    def __init__(self, graph: Any, config: Any, fetches: Any = None) -> None:
+    def __init__(self, graph: Graph, config: ConfigProto | None, fetches: object = None) -> None:
         super().__init__()
         self.graph = graph
         self.config = config
@@ -27,7 +33,7 @@ class _Server:
     """In place of `tf.train.Server`: remembers the cluster, listens nowhere."""
 
     devices: list[str] = []
-    cluster: Any = None
+    cluster: ClusterSpec | None = None
     own = ("", 0)
     target = "explain://"
 
@@ -37,7 +43,7 @@ class _Server:
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
-        config: Any = None,
+        config: ConfigProto | None = None,
         start: bool = True,
     ) -> None:
         from tensorfleet.cluster.membership.spec import ClusterSpec
@@ -73,8 +79,12 @@ def explain_script(script: str, arguments: list[str], passes: bool = False) -> N
     if planning.is_for_clusters(Path(script)):
         arguments = _as_worker(script, arguments)
     _stop_at_sessions(BaseSession)
-    tf.train.Server = _Server  # type: ignore[attr-defined]
-    graph, config, fetches = None, None, None
+    # Public names are set at run time: mypy knows them only from the stubs.
+    train: Any = getattr(tf, "train")  # noqa: B009
+    train.Server = _Server
+    graph: Graph | None = None
+    config: ConfigProto | None = None
+    fetches: object = None
     try:
         run_script(script, arguments)
     except _Ready as ready:
@@ -90,14 +100,16 @@ def explain_script(script: str, arguments: list[str], passes: bool = False) -> N
 def _stop_at_sessions(session: Any) -> None:
     make = session.__init__
 
-    def init(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+    def init(
+        self: BaseSession, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         if target:
             from tensorfleet.graph.scopes import get_default_graph
 
             raise _Ready(graph if graph is not None else get_default_graph(), config)
         make(self, target, graph, config)
 
-    def run(self: Any, fetches: Any, *args: Any, **kwargs: Any) -> None:
+    def run(self: BaseSession, fetches: object, *args: object, **kwargs: object) -> None:
         raise _Ready(self._graph, self._config, fetches)
 
     session.__init__ = init
@@ -113,7 +125,7 @@ def _as_worker(script: str, arguments: list[str]) -> list[str]:
     return task.command[task.command.index(script) + 1 :]
 
 
-def _passes(graph: Any, config: Any, fetches: Any) -> str:
+def _passes(graph: Graph, config: ConfigProto | None, fetches: object) -> str:
     from tensorfleet.cli.explain_passes import passes_table
     from tensorfleet.cluster.master.placer import ClusterPlacer, task_name
     from tensorfleet.passes.place import Placer
@@ -130,7 +142,7 @@ def _passes(graph: Any, config: Any, fetches: Any) -> str:
     return passes_table(graph, fetches, placer, on_tasks=True)
 
 
-def _table(graph: Any, config: Any) -> str:
+def _table(graph: Graph, config: ConfigProto | None) -> str:
     from tensorfleet.fleet.placement import placement_table
     from tensorfleet.passes.place import Placer
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
@@ -29,7 +28,7 @@ _PARTS = {
 }
 
 
-def passes_table(graph: Graph, fetches: Any, placer: Placer, on_tasks: bool) -> str:
+def passes_table(graph: Graph, fetches: object, placer: Placer, on_tasks: bool) -> str:
     """A line per pass: its name, the number of operations before and after it, and what it changed.
 
     The step is the training step if the graph has one; else what `fetches`, of the first run, need; else all of the graph.
@@ -49,7 +48,7 @@ def passes_table(graph: Graph, fetches: Any, placer: Placer, on_tasks: bool) -> 
     return f"{title}\n\n{_aligned(recorder.rows)}"
 
 
-def _step(graph: Graph, fetches: Any) -> tuple[str, Sequence[Tensor], Sequence[Operation]]:
+def _step(graph: Graph, fetches: object) -> tuple[str, Sequence[Tensor], Sequence[Operation]]:
     training = [getattr(one, "op", one) for one in graph.get_collection(GraphKeys.TRAIN_OP)]
     if training:
         return f"The training step ({', '.join(op.name for op in training)}):", [], training

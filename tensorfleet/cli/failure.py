@@ -27,9 +27,7 @@ class Reason:
     error: str = ""
     place: str = ""  # file:line of the script's own
     code: str = ""
-    is_last_line: bool = (
-        False  # there is no traceback: the error is what the task said last, whatever that was
-    )
+    is_last_line: bool = False  # there is no traceback: the error is the last line, whatever that was
 
 
 def reason_in(lines: Iterable[str], script: str) -> Reason:
@@ -105,10 +103,6 @@ def _ended(code: int) -> str:
 
 
 def _ago(seconds: float) -> str:
-    return (
-        "just now"
-        if seconds < 1
-        else f"{seconds:.0f} s ago"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min ago"
-    )
+    if seconds < 1:
+        return "just now"
+    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"

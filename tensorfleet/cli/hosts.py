@@ -6,7 +6,6 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 _FIRST_PORT = 2222
 _CONNECT_SECONDS = 15  # to reach a host and to exchange keys with it
@@ -85,7 +84,7 @@ def read_cluster(path: Path) -> dict[str, list[Host]]:
     return {job: _tasks(path, job, entry, hosts) for job, entry in content["jobs"].items()}
 
 
-def _host(path: Path, name: str, entry: Any) -> Host:
+def _host(path: Path, name: str, entry: object) -> Host:
     if entry is None or isinstance(entry, str):
         return _checked(path, Host(name, entry or name))
     if not isinstance(entry, dict):
@@ -112,7 +111,7 @@ def _checked(path: Path, host: Host) -> Host:
     return host
 
 
-def _tasks(path: Path, job: str, entry: Any, hosts: dict[str, Host]) -> list[Host]:
+def _tasks(path: Path, job: str, entry: object, hosts: dict[str, Host]) -> list[Host]:
     if isinstance(entry, list):
         entry = {name: entry.count(name) for name in entry}
     if not isinstance(entry, dict) or not all(isinstance(n, int) and n >= 0 for n in entry.values()):

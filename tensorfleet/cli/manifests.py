@@ -1,4 +1,4 @@
-"""What Kubernetes needs to run a script's tasks."""
+"""Kubernetes manifests for a script's tasks."""
 
 from __future__ import annotations
 
@@ -74,4 +74,5 @@ def _job(run: str, image: str, task: Task, gpus: int) -> dict[str, Any]:
 def _documents(objects: list[dict[str, Any]]) -> str:
     import yaml
 
-    return yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=False)
+    text: str = yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=False)
+    return text

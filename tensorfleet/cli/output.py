@@ -12,11 +12,11 @@ from io import FileIO
 from pathlib import Path
 from typing import TextIO
 
-from tensorfleet.base.run_status import told
+from tensorfleet.base.run_status import read_status
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
-_SEEN = 20  # steps that a rate is computed from
-_KEPT = 400  # lines of each task to look for the reason of a failure in
+_RATE_STEPS = 20  # that a rate is computed from
+_TAIL_LINES = 400  # of each task, to find the traceback of a failure in
 _GLOBAL_STEP = re.compile(r"global[_ ]?step\D{0,20}?(\d+)", re.IGNORECASE)
 _STEP = re.compile(r"\bstep\D{0,12}?(\d+)", re.IGNORECASE)
 _RATE = re.compile(r"global_step/sec\D{0,3}([\d.]+)", re.IGNORECASE)
@@ -35,7 +35,7 @@ class Output:
         }
         if len(labels) == 1:
             self._prefixes = {labels[0]: ""}
-        self.tails: dict[str, deque[str]] = {label: deque(maxlen=_KEPT) for label in labels}
+        self.tails: dict[str, deque[str]] = {label: deque(maxlen=_TAIL_LINES) for label in labels}
         self._status = ""
         self._logs: dict[str, FileIO] = {}
         self._has_warned = False
@@ -140,7 +140,7 @@ class Progress:
     def __init__(self, start: float, statuses: dict[str, Path] | None = None) -> None:
         self._start = start
         self._statuses = statuses or {}  # where tasks tell the loss among their summaries
-        self._global: deque[tuple[float, int]] = deque(maxlen=_SEEN)
+        self._global: deque[tuple[float, int]] = deque(maxlen=_RATE_STEPS)
         self._global_rate: float | None = None
         self._own: dict[str, deque[tuple[float, int]]] = {}  # each task's own count of steps
 
@@ -152,7 +152,7 @@ class Progress:
         if step := _GLOBAL_STEP.search(text):
             self._add_global(now, int(step[1]))
         if own := _STEP.search(_GLOBAL_STEP.sub("", text)):
-            self._own.setdefault(label, deque(maxlen=_SEEN)).append((now, int(own[1])))
+            self._own.setdefault(label, deque(maxlen=_RATE_STEPS)).append((now, int(own[1])))
             if not step:
                 self._add_global(now, int(own[1]))
 
@@ -163,7 +163,7 @@ class Progress:
     def text(self, now: float, running: int, total: int) -> str:
         """The status line: the global step and its rate, the loss, each worker's own steps per second."""
         seconds = int(now - self._start)
-        tellings = {label: told(path) for label, path in self._statuses.items()}
+        tellings = {label: read_status(path) for label, path in self._statuses.items()}
         parts = [f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}", f"{running}/{total} tasks"]
         losses = [(t.step, t.loss) for t in tellings.values() if t.step is not None and t.loss is not None]
         steps = [step for step, _ in losses] + [step for _, step in [*self._global][-1:]]

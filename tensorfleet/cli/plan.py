@@ -1,4 +1,4 @@
-"""What to start: each task of a run with its command and environment. Decides only; starts nothing."""
+"""Plans the tasks of a run, each with its command and environment. Decides only; starts nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tensorfleet.base import settings
 from tensorfleet.cli.hosts import Host
@@ -110,8 +109,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class _Forms:
-    """In what forms a script wants to be told its task: roles by flags, by places of arguments, by variables, by machine."""
+class _TaskForms:
+    """How a script learns which task it is: roles by flags, by places of arguments, by variables, by machine."""
 
     flags: dict[str, Flag]
     places: dict[int, str]
@@ -306,7 +305,7 @@ def plan_again(wishes: Wishes, tasks: list[Task], made: dict[str, int], ports: I
     return plan(told, cluster, tasks[0].environment.get(TOKEN, ""), evaluators)
 
 
-def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
+def _forms(wishes: Wishes, cluster: Cluster) -> _TaskForms:
     script = Path(wishes.script)
     variables = variables_of(script)
     silent = names_task(variables) and refuses_flags(script) and not wishes.flag_names
@@ -317,7 +316,7 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _Forms:
     by_host = {} if knows else hosts_in(script)
     told = told if by_host else {role: flag for role, flag in told.items() if role != "machine"}
     renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
-    return _Forms(told, places, variables, by_host, renamed, own_first=reads_places(script))
+    return _TaskForms(told, places, variables, by_host, renamed, own_first=reads_places(script))
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -330,7 +329,7 @@ def plan_alone(wishes: Wishes) -> list[Task]:
 def _task(
     wishes: Wishes,
     cluster: Cluster,
-    forms: _Forms,
+    forms: _TaskForms,
     token: str,
     job: str,
     index: int,
@@ -386,8 +385,8 @@ def _command(wishes: Wishes, python: str, arguments: list[str]) -> list[str]:
     return [python, "-m", "tensorfleet", *alias, wishes.script, *arguments]
 
 
-def _value(role: str, flag: Flag, values: dict[str, Any]) -> str | list[str]:
-    """What a flag is given: the job with the number, as in `worker:0`, where that is how its default says the task."""
+def _value(role: str, flag: Flag, values: dict[str, str | list[str]]) -> str | list[str]:
+    """The value of a flag: the job with the number, as in `worker:0`, if its default is written like that."""
     both = re.fullmatch(r"(ps|worker|chief|master)(\W)\d+", flag.default)
     if both and role in ("task_index", "rank"):
         return f"{values['job_name']}{both[2]}{values['task_index']}"
@@ -405,7 +404,7 @@ def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
     return [f"--{flag.name}={int(told) - flag.added if flag.added and told.isdigit() else told}"]
 
 
-def _in_places(places: dict[int, str], values: dict[str, Any], given: list[str]) -> list[str]:
+def _in_places(places: dict[int, str], values: dict[str, str | list[str]], given: list[str]) -> list[str]:
     """The user's arguments, with the task's own at their places among them; not where the user has put them."""
     filled = [_filled(a, values) for a in given]
     if not places or filled != given:

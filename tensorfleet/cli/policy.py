@@ -1,4 +1,4 @@
-"""What a run does when a task ends, a user interrupts, time is up: events in, actions out.
+"""Decides what a run does when a task ends, a user interrupts, or time is up: events in, actions out.
 
 No processes, clocks or threads here: the times come with the events.
 """
@@ -9,8 +9,8 @@ import signal
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-_PATIENCE = 2.0  # seconds from asking a task to end to ending it
-_PATIENCE_OF_USERS = 1.5
+_TERMINATE_SECONDS = 2.0  # from asking a task to end until it is killed
+_INTERRUPT_SECONDS = 1.5  # the same after Ctrl-C: somebody is waiting for the prompt
 
 
 class Start(NamedTuple):
@@ -41,7 +41,7 @@ class Failure:
 
 
 @dataclass
-class _State:
+class _TaskState:
     serves: bool
     restarts_left: int
     running: bool = True
@@ -52,7 +52,7 @@ class _State:
 class Policy:
     """The state of a run. Each `on_...` returns what is to be done."""
 
-    tasks: dict[str, _State] = field(default_factory=dict)
+    tasks: dict[str, _TaskState] = field(default_factory=dict)
     keep_going: bool = False
     failure: Failure | None = None
     exit_code: int | None = None  # set once everything has ended
@@ -62,7 +62,7 @@ class Policy:
 
     def add(self, label: str, serves: bool, restarts: int = 0) -> None:
         """A task that has been started."""
-        self.tasks[label] = _State(serves, restarts)
+        self.tasks[label] = _TaskState(serves, restarts)
 
     @property
     def deadline(self) -> float | None:
@@ -76,7 +76,7 @@ class Policy:
 
     @property
     def one_is_left(self) -> bool:
-        """Whether all tasks that are not there for others have ended, but for one."""
+        """Whether exactly one of the tasks that do not serve others is left."""
         workers = [task.running for task in self.tasks.values() if not task.serves]
         return len(workers) > 1 and sum(workers) == 1
 
@@ -97,25 +97,25 @@ class Policy:
                 return [Start(label)]
             self.failure = self.failure or Failure(label, code, now)
             if not self.keep_going:
-                actions = self._stop(self.failure.exit_code, now + _PATIENCE)
+                actions = self._stop(self.failure.exit_code, now + _TERMINATE_SECONDS)
         if not self.stopping and self._work_is_done():
             code = self.failure.exit_code if self.failure else 0
-            actions = self._stop(code, now + _PATIENCE)
+            actions = self._stop(code, now + _TERMINATE_SECONDS)
         if not self.running:
             self.exit_code = self._stopping if self._stopping is not None else 0
         return actions
 
     def on_signal(self, number: int, now: float) -> list[Start | Send]:
-        """The user wants the run to end: at once when he says so twice."""
+        """The user wants the run to end: at once if they say so twice."""
         if self._interrupted:
             self._kill_at = None
             return [Send(label, signal.SIGKILL) for label in self.running]
         self._interrupted = True
-        return self._stop(128 + number, now + _PATIENCE_OF_USERS, signal.SIGINT)
+        return self._stop(128 + number, now + _INTERRUPT_SECONDS, signal.SIGINT)
 
     def on_timeout(self, now: float) -> list[Start | Send]:
         """The run has taken as long as it may."""
-        return [] if self.stopping else self._stop(124, now + _PATIENCE)
+        return [] if self.stopping else self._stop(124, now + _TERMINATE_SECONDS)
 
     def on_time(self, now: float) -> list[Start | Send]:
         """Time has passed."""

@@ -15,7 +15,7 @@ from typing import Any
 from tensorfleet.cli.plan import TOKEN, Task
 from tensorfleet.cli.scripts.bootstrap import LAUNCHER
 
-_DRAIN = 1.0  # seconds to wait for the last output of a task that has ended
+_DRAIN_SECONDS = 1.0  # for the last output of a task that has ended
 # Reads "+group" and "-group" lines; at their end the launcher is gone, and so must be what it started.
 _GUARDIAN = """
 import os, signal, sys
@@ -59,9 +59,8 @@ class Guardian:
 
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(
-            BrokenPipeError, ValueError
-        ):  # it has ended, or been told that the run is over
+        # It has ended, or been told that the run is over.
+        with contextlib.suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(line)
             self._process.stdin.flush()
 
@@ -105,11 +104,11 @@ class Running:
         if task.host is None:
             ours = {"PYTHONUNBUFFERED": "1", LAUNCHER: str(os.getpid())}
             environment = {**os.environ, **ours, **task.environment}
-            asked = None if task.is_alone else subprocess.DEVNULL  # several could not share one keyboard
+            stdin = None if task.is_alone else subprocess.DEVNULL  # several could not share one keyboard
             return subprocess.Popen(
-                task.command, env=environment, stdin=asked, start_new_session=True, **options
+                task.command, env=environment, stdin=stdin, start_new_session=True, **options
             )
-        # The token goes by stdin: a command line is everybody's to read.
+        # The token goes by stdin: every user of a machine can read its command lines.
         environment = {k: v for k, v in task.environment.items() if k != TOKEN}
         environment |= {"PYTHONUNBUFFERED": "1", LAUNCHER: "stdin"}
         command = task.host.reached(task.command, environment)
@@ -136,10 +135,10 @@ class Running:
     def _wait(self) -> None:
         code = self._process.wait()
         while code == 0 and self.task.starts_copies and self._reader.is_alive():
-            self._reader.join(_DRAIN)  # the tasks are still there: they hold its output open
+            self._reader.join(_DRAIN_SECONDS)  # the tasks are still there: they hold its output open
         _signal_group(self.pid, signal.SIGKILL)  # what it started and left behind
         self._guardian.forget(self.pid)
-        self._reader.join(_DRAIN)
+        self._reader.join(_DRAIN_SECONDS)
         self._on_exit(self.task.label, code)
 
 

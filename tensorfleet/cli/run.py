@@ -1,4 +1,4 @@
-"""A run from start to end: starts the tasks, passes their output on, does what the policy says."""
+"""A run from start to end: starts the tasks, passes their output on, carries out the policy's actions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
@@ -24,9 +24,23 @@ from tensorfleet.cli.process import Guardian, Running
 from tensorfleet.cli.registry import Entry
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_REDRAW = 0.5
-_UNREAD = 10_000  # lines that may wait to be printed before their tasks have to wait
+_REDRAW_SECONDS = 0.5  # of the status line
+_MAX_UNPRINTED_LINES = 10_000  # then tasks wait: a slow terminal must not fill the memory
 _BROKEN_PIPE = 128 + signal.SIGPIPE
+
+
+class _Line(NamedTuple):
+    label: str
+    text: str
+
+
+class _Exit(NamedTuple):
+    label: str
+    code: int
+
+
+class _Signal(NamedTuple):
+    number: int
 
 
 def free_ports(count: int) -> list[int]:
@@ -40,7 +54,7 @@ def free_ports(count: int) -> list[int]:
         return found
 
 
-class Run:
+class Launcher:
     """One run of a script's tasks. `go()` returns the exit code."""
 
     def __init__(
@@ -52,7 +66,7 @@ class Run:
         restarts: int = 0,
         timeout: float | None = None,
         keep_going: bool = False,
-        output: Any = None,
+        output: Output | None = None,
         made: Path | None = None,  # where a task tells of a cluster that has more tasks than these
     ) -> None:
         self._made = made
@@ -67,8 +81,8 @@ class Run:
         self._tasks = {task.label: self._with_status(task) for task in tasks}
         self._script = script
         self._log_dir = log_dir
-        self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
-        self._room = threading.Semaphore(_UNREAD)
+        self._events: queue.SimpleQueue[_Line | _Exit | _Signal] = queue.SimpleQueue()
+        self._room = threading.Semaphore(_MAX_UNPRINTED_LINES)
         self._start_time = time.monotonic()
         self._end_time = self._start_time + timeout if timeout else None
         self._timeout = timeout
@@ -110,19 +124,19 @@ class Run:
     def _with_status(self, task: Task) -> Task:
         """A task that tells where it is in a file."""
         path = self._statuses.get(task.label)
-        told = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
+        added = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
         if self._made:
-            told[MADE] = str(self._made)
+            added[MADE] = str(self._made)
         if task.serves and self._restarts:
-            told[STAYS] = "1"
-        return replace(task, environment={**task.environment, **told})
+            added[STAYS] = "1"
+        return replace(task, environment={**task.environment, **added})
 
     def _print_the_rest(self) -> None:
         """Lines that came while the last task ended."""
         while not self._events.empty():
-            kind, *what = self._events.get_nowait()
-            if kind == "line":
-                self._output.line(what[0], what[1])
+            event = self._events.get_nowait()
+            if isinstance(event, _Line):
+                self._output.line(*event)
 
     def _step(self, guardian: Guardian) -> None:
         now = time.monotonic()
@@ -131,7 +145,7 @@ class Run:
         self._output.status(self._progress.text(now, len(self._policy.running), len(self._tasks)))
         deadlines = [t for t in (self._policy.deadline, self._end_time) if t is not None and t > now]
         try:
-            event = self._events.get(timeout=min([_REDRAW, *(t - now for t in deadlines)]))
+            event = self._events.get(timeout=min([_REDRAW_SECONDS, *(t - now for t in deadlines)]))
         except queue.Empty:
             return
         for action in self._take(event):
@@ -144,19 +158,18 @@ class Run:
             return self._policy.on_timeout(now)
         return self._policy.on_time(now)
 
-    def _take(self, event: tuple) -> list[Start | Send]:
-        """What follows from a line, an exit or a signal."""
-        kind, *what = event
+    def _take(self, event: _Line | _Exit | _Signal) -> list[Start | Send]:
+        """Handles an event; gives the actions that follow from it."""
         now = time.monotonic()
-        if kind == "line":
+        if isinstance(event, _Line):
             self._room.release()
-            self._progress.line(what[0], what[1], now)
-            self._output.line(what[0], what[1])
+            self._progress.line(event.label, event.text, now)
+            self._output.line(*event)
             return []
-        if kind == "signal":
-            self._output.note(f"Got {signal.Signals(what[0]).name}; stopping.")
-            return self._policy.on_signal(what[0], now)
-        label, code = what
+        if isinstance(event, _Signal):
+            self._output.note(f"Got {signal.Signals(event.number).name}; stopping.")
+            return self._policy.on_signal(event.number, now)
+        label, code = event
         running = self._running.pop(label)
         stopping = self._policy.stopping
         actions = self._policy.on_exit(label, code, now)
@@ -190,7 +203,7 @@ class Run:
         running = Running(
             task,
             self._on_line,
-            lambda label, code: self._events.put(("exit", label, code)),
+            lambda label, code: self._events.put(_Exit(label, code)),
             guardian,
         )
         self._running[label] = running
@@ -198,7 +211,7 @@ class Run:
 
     def _on_line(self, label: str, text: str) -> None:
         self._room.acquire()
-        self._events.put(("line", label, text))
+        self._events.put(_Line(label, text))
 
     def _explain(self) -> None:
         failure = self._policy.failure
@@ -227,12 +240,12 @@ class Run:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Signals become events; as they were again afterwards."""
+        """Turns signals into events, and restores their handlers afterwards."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         heard = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
-        before = {n: signal.signal(n, lambda n, _: self._events.put(("signal", n))) for n in heard}
+        before = {n: signal.signal(n, lambda n, _: self._events.put(_Signal(n))) for n in heard}
         try:
             yield
         finally:

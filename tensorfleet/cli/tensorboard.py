@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_SECONDS = 10.0
+_KILL_SECONDS = 10.0  # for a killed process to be gone
 
 
 @contextlib.contextmanager
@@ -40,5 +40,5 @@ def tensorboard(log_dir: Path | None) -> Iterator[None]:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(board.pid, signal.SIGKILL)  # it only shows what others have written
-        board.wait(_SECONDS)
+        board.wait(_KILL_SECONDS)
         guardian.close()

@@ -77,7 +77,8 @@ class Request(Message, Generic[_Answer]):
     @classmethod
     def answer(cls) -> type[_Answer]:
         """The answer when nothing fails."""
-        return typing.get_args(cls.__orig_bases__[0])[0]  # type: ignore[attr-defined]
+        answer: type[_Answer] = typing.get_args(cls.__orig_bases__[0])[0]  # type: ignore[attr-defined]
+        return answer
 
 
 # -- the first frame of each side ---------------------------------------------------------------------

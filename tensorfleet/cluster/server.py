@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.master.placer import task_name
-from tensorfleet.cluster.membership import address_rewriting as moving
-from tensorfleet.cluster.membership import orphan
-from tensorfleet.cluster.membership import shutdown as farewell
+from tensorfleet.cluster.membership import address_rewriting, orphan, shutdown
 from tensorfleet.cluster.membership.server_def import server_def_of
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import AGAIN, NOTHING, OK, RETURN, RUN, TRACED, Run
@@ -29,14 +27,19 @@ from tensorfleet.cluster.transport import binding, connection, peers, tls, wire
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.tensor_bytes import describe
 from tensorfleet.cluster.transport.token import configured, token
-from tensorfleet.cluster.worker.pending_replies import Asker
+from tensorfleet.cluster.worker.pending_replies import PendingReply
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.kernels.parallel_for import core_count, use_threads
-from tensorfleet.runtime.shared_memory import shared_variables as lending
+from tensorfleet.runtime.shared_memory import shared_variables
 from tensorfleet.runtime.trace import Collector
 
-_LEAVING_SECONDS = 1.0  # for the connections of a client that has gone to end by themselves
-_CLIENT_PATIENCE = 8  # times longer than one is with a task: a client may be busy
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto, ServerDef
+    from tensorfleet.cluster.membership.spec import ClusterLike
+    from tensorfleet.runtime.resources import ResourceManager
+
+_LEAVING_SECONDS = 1.0  # for the other connections of a client that has gone to close by themselves
+_CLIENT_SILENCE_FACTOR = 8  # times the silence allowed to a task: a client may be busy computing
 _servers: dict[str, Server] = {}
 _ended: set[str] = set()  # targets of servers whose `join` has returned
 _lock = threading.Lock()
@@ -48,7 +51,7 @@ def server_at(target: str) -> Server | None:
 
 
 def any_has_ended() -> bool:
-    """Whether this process had a server whose `join` has returned, and has no other since, but perhaps in its place."""
+    """Whether the `join` of a server of this process has returned, and no server at another target was made since."""
     return bool(_ended) and _ended.issuperset(_servers)
 
 
@@ -65,12 +68,12 @@ def serve_on() -> None:
     task = settings.SERVES()
     for server in list(_servers.values()):
         if task == f"{server.job}/{server.index}":
-            server._farewells.tell_others()
+            server._notices.tell_others()
             server.join()
 
 
 def _share_cores(cluster: ClusterSpec, job: str, index: int) -> None:
-    """Gives each worker on this machine its share of the cores: threads that wait for a core hold up those that have one."""
+    """Gives each worker on this machine its share of the cores: more threads than cores hold each other up."""
     host = connection.split_address(cluster.task_address(job, index))[0]
     tasks = [(j, i) for j in cluster.jobs if j != "ps" for i in cluster.task_indices(j)]
     workers = sum(connection.split_address(cluster.task_address(*task))[0] == host for task in tasks)
@@ -88,11 +91,11 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: Any,
+        server_or_cluster_def: ServerDef | ClusterLike,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
-        config: Any = None,
+        config: ConfigProto | None = None,
         start: bool = True,
     ) -> None:
         self._server_def = server_def_of(server_or_cluster_def, job_name, task_index, protocol, config)
@@ -103,9 +106,9 @@ class Server:
                 f"No server factory registered for the given ServerDef: protocol {self._server_def.protocol!r} is not "
                 "supported; leave it out.",
             )
-        only_serves = moving.take_task_to_serve(self._server_def)
+        only_serves = address_rewriting.take_task_to_serve(self._server_def)
         self.job, self.index = self._server_def.job_name, self._server_def.task_index
-        self.cluster = moving.here(ClusterSpec(self._server_def.cluster), self.job, self.index)
+        self.cluster = address_rewriting.here(ClusterSpec(self._server_def.cluster), self.job, self.index)
         self.task = task_name(self.job, self.index)
         self.config = self._server_def.default_session_config
         _share_cores(self.cluster, self.job, self.index)
@@ -113,11 +116,10 @@ class Server:
         self.incarnation = secrets.randbits(63)
         self._stopping = threading.Event()
         self._channels: set[wire.Channel] = set()
-        self._clients: dict[
-            wire.Channel, tuple[str, ...]
-        ] = {}  # by their watched connections: whose servers they have
+        #: by the connection on which a client is watched: the tasks whose servers its process has
+        self._clients: dict[wire.Channel, tuple[str, ...]] = {}
         self.joined = False
-        self._farewells = farewell.Farewells(self)
+        self._notices = shutdown.ShutdownNotices(self)
         self._secret = token()
         self._tls = tls.for_server()
         self._sockets = self._bind()
@@ -130,15 +132,15 @@ class Server:
             self.start()
         if only_serves:
             self.join()
-            raise SystemExit(0)
+            shutdown.end_script(0)
 
     @staticmethod
-    def create_local_server(config: Any = None, start: bool = True) -> Server:
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """A server of its own little cluster: one job `local` with one task, at a free port of this machine."""
         return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
     @property
-    def server_def(self) -> Any:
+    def server_def(self) -> ServerDef:
         """What this server was made from, as a `ServerDef`."""
         return self._server_def
 
@@ -148,11 +150,11 @@ class Server:
         return self._target
 
     @property
-    def resources(self) -> Any:
+    def resources(self) -> ResourceManager:
         """The variables and other state that live in this task."""
         return self.worker.resources
 
-    def session_config(self, config: Any) -> Any:
+    def session_config(self, config: ConfigProto | None) -> ConfigProto:
         """The configuration of a session beside this server: its own wishes, this task's devices."""
         from tensorfleet.base.protos import ConfigProto
 
@@ -211,16 +213,15 @@ class Server:
         if self._started:
             return
         self._started = True
-        lending.begin()
+        shared_variables.begin()
         peers.serves(self.task)
-        atexit.register(self._farewells.say)
+        atexit.register(self._notices.announce)
         forked = sys.modules.get("multiprocessing.process")
         if forked is not None and forked.parent_process() is not None:
             from multiprocessing.util import Finalize
 
-            Finalize(
-                None, self._farewells.say, exitpriority=0
-            )  # such a process ends without what atexit would do
+            # A process of multiprocessing ends by os._exit, which calls no atexit functions.
+            Finalize(None, self._notices.announce, exitpriority=0)
         logging.info("Started server with target: %s", self._target)
         self._listener = Listener(
             self._sockets, self._secret, self._welcome, self._serve, _largest_frame(), self._tls, self.task
@@ -272,19 +273,19 @@ class Server:
 
     @staticmethod
     def _give_back(channel: wire.Channel) -> None:
-        """Puts back what was taken from queues for a reply that has not arrived."""
+        """Puts back the elements that were taken from queues for a reply that has not arrived."""
         if channel.handed is not None:
             channel.handed.give_back()
             channel.handed = None
 
     def _answer_pings(self, channel: wire.Channel) -> None:
-        channel.sock.settimeout(peers.silence() * _CLIENT_PATIENCE)
+        channel.sock.settimeout(peers.silence() * _CLIENT_SILENCE_FACTOR)
         with contextlib.suppress(OSError):
             while channel.receive().kind == messages.PING:
                 channel.say(messages.Done())
 
     def _answer(self, channel: wire.Channel, client: str) -> bool:
-        """Does what one message asks for and replies."""
+        """Handles one message and replies."""
         frame = channel.receive()
         if frame.kind == RETURN:
             self._give_back(channel)
@@ -292,7 +293,7 @@ class Server:
         try:
             if frame.kind == RUN:
                 if channel.is_closed():
-                    return False  # whoever asked has given up: while this process was stopped, say
+                    return False  # the client has given up, for example while this process was suspended
                 self._run(channel, frame)
             elif frame.kind == messages.BOARD:
                 self._show(channel, frame.read(messages.Board))
@@ -314,7 +315,7 @@ class Server:
         asked = Run.decode(frame.fields)
         how = asked.how
         collector = Collector() if how & TRACED else None
-        asker = Asker(channel)
+        asker = PendingReply(channel)
         run = self.worker.run_again if how & AGAIN else self.worker.run
         results = run(
             asked.session,
@@ -338,7 +339,7 @@ class Server:
             channel.handed = None
 
     def _show(self, channel: wire.Channel, asked: messages.Board) -> None:
-        """Tells where what a stage reads can be read without asking, if there is such a place."""
+        """Tells the client of a board with the variables that a stage reads, if there is one."""
         board = self.worker.board(asked.session, asked.stage) if channel.shares_memory else None
         descriptor = board.opened() if board is not None else None
         if board is None or descriptor is None:
@@ -354,7 +355,7 @@ class Server:
         channel.say(messages.Failed(known.error_code, known.message, op))
 
     def _other(self, frame: wire.Frame, client: str) -> messages.Answer:
-        """Does what a message asks for that is not a stage's, and gives the answer."""
+        """Handles every request that does not run a stage, and gives the answer."""
         match frame.read(messages.request_of(frame.kind)):
             case messages.Register() as asked:
                 self.worker.register(client, asked, frame.tensors)
@@ -367,7 +368,7 @@ class Server:
             case messages.Reset() as asked:
                 self.worker.reset(asked.containers, asked.master)
             case messages.Bye() as asked:
-                self._farewells.heard(asked.task, asked.served)
+                self._notices.heard(asked.task, asked.served)
             case messages.Describe():
                 return messages.Description(self.worker.devices(), self.joined, self.worker.dropped())
         return messages.Done()  # Ping asks for no more, and Return was heard already
@@ -378,7 +379,7 @@ class Server:
 
     def awaited(self) -> list[tuple[str, int]]:
         """The tasks of other jobs that have not finished. Parameter servers only serve, as this one does."""
-        return [task for task in self._farewells._others() if task[0] not in (self.job, "ps")]
+        return [task for task in self._notices._others() if task[0] not in (self.job, "ps")]
 
     # -- ending ---------------------------------------------------------------------------------------
 
@@ -391,21 +392,21 @@ class Server:
 
     def end(self) -> None:
         """Ends this server as one that has finished: the others are told, and `join` returns."""
-        self._farewells.say()
+        self._notices.announce()
 
     def join(self) -> None:
         """Waits until the server is to end: told to by `tf.fleet.stop_server`, at SIGTERM, or when every other task
         has finished. A script for TensorFlow, where this never returns, ends here. So does one whose other tasks never
         come, or never come back, after TENSORFLEET_ORPHAN_SECONDS: with exit code 69."""
         self.joined = True
-        guard, orphaned = orphan.Guard(self), None
+        guard, orphaned = orphan.OrphanGuard(self), None
         previous: Any = None
         main = threading.current_thread() is threading.main_thread()
         if main:
             previous = signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
         try:
             while not self._stopping.wait(0.5) and orphaned is None:
-                self._farewells.look()
+                self._notices.look()
                 orphaned = guard.look()
         finally:
             if main:
@@ -415,10 +416,10 @@ class Server:
         if orphaned is not None:
             logging.error("%s", orphaned)
             if main:
-                raise SystemExit(orphan.EXIT_CODE)
+                shutdown.end_script(orphan.EXIT_CODE)
             raise errors.UnavailableError(None, None, orphaned)
-        if main and farewell.script_ends_here():
-            raise SystemExit(0)
+        if main and shutdown.script_ends_here():
+            shutdown.end_script(0)
 
     def stop(self) -> None:
         """Stops serving: closes every connection, wakes every wait, frees the state."""
@@ -436,13 +437,13 @@ class Server:
             channel.close()
         self.worker.close()
 
-    def _forsake(self) -> None:
-        """Lets go of everything in a forked process, which this server is not of."""
-        atexit.unregister(self._farewells.say)
+    def _abandon_after_fork(self) -> None:
+        """Closes everything in a forked process: the server is its parent's."""
+        atexit.unregister(self._notices.announce)
         self._stopping = threading.Event()
         self._stopping.set()
         if self._listener is not None:
-            self._listener.forsake()
+            self._listener.abandon_after_fork()
             self._listener = None
         for sock in self._sockets:
             sock.close()
@@ -460,7 +461,7 @@ def _forked() -> None:
     global _lock
     _lock = threading.Lock()
     for server in _servers.values():
-        server._forsake()
+        server._abandon_after_fork()
     _servers.clear()
 
 

@@ -6,13 +6,15 @@ import atexit
 import sys
 import time
 import weakref
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.master.master import ClusterEngine, task_parts
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership.address_rewriting import moved
+from tensorfleet.cluster.membership.shutdown import end_script
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import Ping, Reset, Stop, Welcome
 from tensorfleet.cluster.server import has_ended, server_at
@@ -21,14 +23,19 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.engine_protocol import Engine
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+
 _AnyEngine = TypeVar("_AnyEngine", LocalEngine, ClusterEngine)
 _SCHEME = "grpc://"
 _STOP_SECONDS = 10.0
 _LOCAL = ("", "local")
-_engines: dict[str, weakref.WeakSet] = {}  # of the sessions of this process, by target
+_engines: dict[
+    str, weakref.WeakSet[LocalEngine | ClusterEngine]
+] = {}  # of the sessions of this process, by target
 
 
-def engine_for(target: str, graph: Graph, config: Any) -> Engine[Any]:
+def engine_for(target: str, graph: Graph, config: ConfigProto | None) -> Engine[Any]:
     """The engine behind a session's target."""
     if target in _LOCAL:
         return _remembered("", LocalEngine(graph, config))
@@ -41,7 +48,7 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine[Any]:
     if has_ended(target):
         # TensorFlow's `join` never returns, so many programs go on as a worker after it. The work is done: so are they.
         logging.info("The server of this process has ended with its cluster; so does the program.")
-        raise SystemExit(0)
+        end_script(0)
     welcome = _contact(target, config)
     cluster, task = _cluster(config, _spec(welcome), (welcome.job, welcome.index), target)
     return _remembered(
@@ -52,7 +59,7 @@ def engine_for(target: str, graph: Graph, config: Any) -> Engine[Any]:
 def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     _engines.setdefault(target, weakref.WeakSet()).add(engine)
     atexit.unregister(_finish_sessions)
-    atexit.register(_finish_sessions)  # before whatever is registered now: its servers stop with the process
+    atexit.register(_finish_sessions)  # runs before what is registered now, which stops servers
     return engine
 
 
@@ -78,7 +85,7 @@ def _spec(welcome: Welcome) -> ClusterSpec:
 
 
 def _cluster(
-    config: Any, own: ClusterSpec, task: tuple[str, int], target: str
+    config: ConfigProto | None, own: ClusterSpec, task: tuple[str, int], target: str
 ) -> tuple[ClusterSpec, tuple[str, int]]:
     """The cluster a session uses, and which of its tasks the target is.
 
@@ -101,7 +108,7 @@ def _cluster(
     )
 
 
-def _contact(target: str, config: Any, waits: bool = True) -> Welcome:
+def _contact(target: str, config: ConfigProto | None, waits: bool = True) -> Welcome:
     if not target.startswith(_SCHEME):
         raise errors.NotFoundError(
             None,
@@ -131,7 +138,7 @@ def incarnations(engine: Engine[Any]) -> dict[str, int]:
     return found
 
 
-def reset(target: str, containers: Any, config: Any = None) -> None:
+def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | None = None) -> None:
     """Frees the state of every task of a cluster, or some of its containers. Sessions on the target end."""
     if target in _LOCAL:  # whose state is each session's own
         for engine in list(_engines.get("", ())):
@@ -141,7 +148,8 @@ def reset(target: str, containers: Any, config: Any = None) -> None:
     welcome = server._welcome() if server is not None else _contact(target, config)
     cluster, own = _spec(welcome), (welcome.job, welcome.index)
     for engine in list(_engines.get(target, ())):
-        engine.lose()
+        if isinstance(engine, ClusterEngine):
+            engine.lose()
     for job in cluster.jobs:
         for index in cluster.task_indices(job):
             if server is not None and (job, index) == own:

@@ -1,1 +1,1 @@
-"""`tf.fleet`: looking into a session, beyond what TensorFlow offers."""
+"""`tf.fleet`: features that TensorFlow does not have."""

@@ -1,16 +1,15 @@
-"""Checks of arguments: what is wrong is refused where it is given, with a sentence."""
+"""Checks of arguments, with errors that name the argument."""
 
 from __future__ import annotations
 
 import math
 import operator
-from typing import Any
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
+def whole_number(name: str, value: object, least: int) -> int:
     """A whole number of at least `least`; TypeError or ValueError for anything else."""
     try:
-        number = operator.index(value)
+        number = operator.index(value)  # type: ignore[arg-type]  # TypeError is expected
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
@@ -20,10 +19,10 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return number
 
 
-def positive_number(name: str, value: Any) -> float:
+def positive_number(name: str, value: object) -> float:
     """A finite number above 0; TypeError or ValueError for anything else."""
     try:
-        number = float(value) if not isinstance(value, (str, bytes, bool)) else None
+        number = None if isinstance(value, (str, bytes, bool)) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = None
     if number is None:

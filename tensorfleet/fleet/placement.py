@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.session.session import BaseSession
 
+if TYPE_CHECKING:
+    from tensorfleet.passes.place import Placer
+
 
 @export("fleet.explain_placement")
-def explain_placement(session: Any, fetches: Any = None) -> str:
+def explain_placement(session: object, fetches: object = None) -> str:
     """A table of the operations a session has run (or would run for `fetches`), their devices and why.
 
     Print it: one line per operation, with its type, its device, and what decided: where it ran before,
@@ -23,9 +26,9 @@ def explain_placement(session: Any, fetches: Any = None) -> str:
     return placement_table(plain._engine.placer)
 
 
-def _plain_session(given: Any) -> BaseSession:
-    """The session itself, of what may be wrapped around it."""
-    found = given
+def _plain_session(given: object) -> BaseSession:
+    """The session inside the wrappers of monitored sessions."""
+    found: Any = given
     while not isinstance(found, BaseSession):
         inside = getattr(found, "_tf_sess", None)
         if inside is None and not hasattr(found, "_sess"):
@@ -39,8 +42,8 @@ def _plain_session(given: Any) -> BaseSession:
     return found
 
 
-def placement_table(placer: Any) -> str:
-    """The table of what a placer has placed."""
+def placement_table(placer: Placer) -> str:
+    """The table of a placer's operations."""
     rows = [("operation", "type", "device", "because")]
     for op, device in sorted(placer.placed.items(), key=lambda pair: pair[0]._id):
         rows.append((op.name, op.type, _short(device), placer.reason(op, device)))

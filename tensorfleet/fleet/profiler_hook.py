@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.summary.writer import FileWriterCache
 from tensorfleet.api.train.hooks import SecondOrStepTimer, step_for
@@ -16,6 +16,9 @@ from tensorfleet.api.train.session_run_hook import (
 from tensorfleet.base import logging
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.timeline import Timeline
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import StepStats
 
 
 @export(
@@ -71,7 +74,7 @@ class ProfilerHook(SessionRunHook):
             self._file_writer.add_run_metadata(run_values.run_metadata, f"step_{step}")
         self._next_step = step + 1
 
-    def _save(self, step: int, save_path: str, step_stats: Any) -> None:
+    def _save(self, step: int, save_path: str, step_stats: StepStats) -> None:
         logging.info("Saving timeline for %d into '%s'.", step, save_path)
         trace = Timeline(step_stats).generate_chrome_trace_format(
             show_dataflow=self._show_dataflow, show_memory=self._show_memory

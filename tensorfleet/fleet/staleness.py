@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,9 +26,18 @@ from tensorfleet.ops.array.checks import Assert
 from tensorfleet.ops.control.cond import cond
 from tensorfleet.ops.math.cast import cast
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.coordinator import Coordinator
+    from tensorfleet.api.train.session_run_hook import SessionRunContext, SessionRunValues
+    from tensorfleet.graph.graph import Graph
+    from tensorfleet.graph.scopes import SessionLike
+
+G = TypeVar("G", Tensor, IndexedSlices)
 POLICIES = ("measure", "scale", "drop", "wait")
-_LOOK_SECONDS = 0.005
-_ENDED = np.iinfo(np.int64).max // 2
+# Between two looks at how far the others are; each look is a run that reads one small variable.
+_POLL_SECONDS = 0.005
+# Half of the largest number: steps may still be added to it.
+_ENDED_STEPS = np.iinfo(np.int64).max // 2
 
 
 @export("fleet.StalenessOptimizer")
@@ -77,18 +87,18 @@ class StalenessOptimizer(Optimizer):
         if positive_number("rate", rate) != 1.0:
             _lower_rate(opt, rate)
         self._opt = opt
-        self._seen: Any = None
-        self._steps: Any = None
-        self.staleness: Any = None
+        self._seen: Tensor | None = None
+        self._steps: Variable | None = None
+        self.staleness: Tensor | None = None
         #: how many gradients of this worker had which staleness when they were applied, as its hook has seen them
         self.histogram: Counter[int] = Counter()
         #: how many of them were too stale
         self.dropped = 0
-        self._update: Any = None
+        self._update_op: Operation | None = None
         #: what the hook feeds: without it a step that should wait is refused
-        self._hooked: Any = None
+        self._hooked: Tensor | None = None
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[Any]:
         """As the wrapped optimizer; also notes at which step the variables were read."""
         step = get_global_step()
         if step is None:
@@ -98,7 +108,12 @@ class StalenessOptimizer(Optimizer):
         self._seen = apply("Identity", step, name=f"{self._name}_seen")
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[tuple[Any, Variable]],
+        global_step: Variable | None = None,
+        name: str | None = None,
+    ) -> Operation:
         """An operation that applies the gradients as the policy says."""
         if self._seen is None:
             raise ValueError("Make the gradients with compute_gradients() of this optimizer.")
@@ -106,6 +121,7 @@ class StalenessOptimizer(Optimizer):
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         with name_scope(name, self._name):
             ready = [g.values if isinstance(g, IndexedSlices) else g for g, _ in pairs]
+            # The step is read when the gradients are ready, where the step lives: no update can come between.
             with control_dependencies([*ready, *self._demand_hook()]), colocate_with(global_step.op):
                 now = global_step.read_value()
                 self.staleness = apply("Sub", now, self._seen, name="staleness")
@@ -119,7 +135,7 @@ class StalenessOptimizer(Optimizer):
         else:
             with control_dependencies([self.staleness]):
                 made = self._opt.apply_gradients(pairs, global_step, name)
-        self._update = made.op if isinstance(made, Tensor) else made
+        self._update_op = made.op if isinstance(made, Tensor) else made
         return made
 
     def _demand_hook(self) -> list[Operation]:
@@ -140,7 +156,7 @@ class StalenessOptimizer(Optimizer):
         else:
             self.histogram[age] += 1
 
-    def _unless_stale(self, pairs: list, global_step: Any) -> Any:
+    def _unless_stale(self, pairs: list[tuple[Any, Variable]], global_step: Variable) -> Operation:
         with control_dependencies(None):
             self._opt._create_slots([v for _, v in pairs])
 
@@ -158,11 +174,11 @@ class StalenessOptimizer(Optimizer):
         """The slot that the wrapped optimizer keeps for a variable."""
         return self._opt.get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+    def get_slot_names(self, *args: object, **kwargs: object) -> list[str]:
         """The names of the wrapped optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
-    def variables(self) -> list:
+    def variables(self) -> list[Variable]:
         """Everything that the wrapped optimizer keeps."""
         return self._opt.variables()
 
@@ -184,14 +200,15 @@ class StalenessOptimizer(Optimizer):
         if self._warm_up_steps and task_index:
             hooks.append(_WarmUp(self._warm_up_steps, max_wait_secs))
         if self._steps is not None and self._bound is not None:
-            hooks.append(_Wait(self._steps, task_index, self._bound, max_wait_secs))
+            hooks.append(_WaitForSlowest(self._steps, task_index, self._bound, max_wait_secs))
         return hooks[0] if len(hooks) == 1 else _All(hooks)
 
 
-def _divided(grad: Any, staleness: Tensor) -> Any:
+def _divided(grad: G, staleness: Tensor) -> G:
     if isinstance(grad, IndexedSlices):
         return IndexedSlices(_divided(grad.values, staleness), grad.indices, grad.dense_shape)
-    return grad / (cast(staleness, grad.dtype.base_dtype) + 1)
+    quotient: G = grad / (cast(staleness, grad.dtype.base_dtype) + 1)
+    return quotient
 
 
 def _lower_rate(opt: Optimizer, factor: float) -> None:
@@ -216,22 +233,22 @@ class _All(SessionRunHook):
         for hook in self._hooks:
             hook.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Lets all start."""
         for hook in self._hooks:
             hook.after_create_session(session, coord)
 
-    def before_run(self, run_context: Any) -> Any:
-        """What the first one asks for; the others only wait."""
-        asked = [hook.before_run(run_context) for hook in self._hooks]
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """The arguments of the first hook; the others only wait."""
+        asked: list[SessionRunArgs | None] = [hook.before_run(run_context) for hook in self._hooks]
         return asked[0]
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Tells all."""
         for hook in self._hooks:
             hook.after_run(run_context, run_values)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Ends all."""
         for hook in self._hooks:
             hook.end(session)
@@ -246,13 +263,13 @@ class _Histogram(SessionRunHook):
         self._args = SessionRunArgs(opt.staleness, None if opt._hooked is None else {opt._hooked: True})
         self._trains: dict[Any, bool] = {}
 
-    def before_run(self, run_context: Any) -> SessionRunArgs | None:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Asks for the staleness, in runs that train, and shows them that there is a hook."""
         graph = run_context.session.graph
         fetched = nest.flatten(run_context.original_args.fetches)
         return self._args if any(self._leads_to_update(graph, f) for f in fetched) else None
 
-    def _leads_to_update(self, graph: Any, fetched: Any) -> bool:
+    def _leads_to_update(self, graph: Graph, fetched: object) -> bool:
         """Whether to fetch this is to train."""
         known = self._trains.get(fetched)
         if known is None:
@@ -263,15 +280,15 @@ class _Histogram(SessionRunHook):
                 if op not in seen:
                     seen.add(op)
                     stack += [*op.control_inputs, *(t.op for t in op.inputs)]
-            known = self._trains[fetched] = self._opt._update in seen
+            known = self._trains[fetched] = self._opt._update_op in seen
         return known
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Counts it."""
         if run_values.results is not None:
             self._opt._count(int(run_values.results))
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Logs the histogram."""
         each = ", ".join(f"{age}: {n}" for age, n in sorted(self._opt.histogram.items()))
         lost = f"; {self._opt.dropped} dropped" if self._opt.dropped else ""
@@ -290,7 +307,7 @@ class _WarmUp(SessionRunHook):
         """Finds the global step."""
         self._read = step_for("StalenessOptimizer")
 
-    def before_run(self, run_context: Any) -> None:
+    def before_run(self, run_context: SessionRunContext) -> None:
         """Waits for the first steps."""
         began, seen = time.monotonic(), -1
         while not self._over:
@@ -308,13 +325,13 @@ class _WarmUp(SessionRunHook):
                 )
                 self._over = True
             else:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
 
 
-class _Wait(SessionRunHook):
+class _WaitForSlowest(SessionRunHook):
     """Counts this worker's steps where all workers see them, and waits for the slowest."""
 
-    def __init__(self, steps: Any, task_index: int, bound: int, max_wait_secs: float) -> None:
+    def __init__(self, steps: Variable, task_index: int, bound: int, max_wait_secs: float) -> None:
         self._steps = steps
         self._me = task_index
         self._bound = bound
@@ -326,24 +343,26 @@ class _Wait(SessionRunHook):
         """Adds the operation that tells how far this worker is."""
         self._mine = 0
         self._value = apply("Placeholder", dtype=dtypes.int64, shape=[])
+        counts: Any = self._steps  # a reference variable: only it has `_ref`
         self._tell = apply_any(
-            "ScatterUpdate", self._steps._ref(), [self._me], apply("ExpandDims", self._value, 0)
+            "ScatterUpdate", counts._ref(), [self._me], apply("ExpandDims", self._value, 0)
         )
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Starts where the slowest is."""
         self._mine = int(session.run(self._steps).min())
         session.run(self._tell, {self._value: self._mine})
 
-    def before_run(self, run_context: Any) -> None:
+    def before_run(self, run_context: SessionRunContext) -> None:
         """Waits while this worker is too far ahead."""
         if self._mine - self._slowest <= self._bound:
             return
         began, seen = time.monotonic(), None
         while True:
             steps = run_context.session.run(self._steps)
+            # A worker that was given up counts again as soon as its number of steps changes.
             counted = [int(n) for i, n in enumerate(steps) if i != self._me and self._lost.get(i) != int(n)]
-            self._slowest = min(counted, default=_ENDED)
+            self._slowest = min(counted, default=_ENDED_STEPS)
             if self._mine - self._slowest <= self._bound:
                 return
             if seen != self._slowest:
@@ -351,13 +370,13 @@ class _Wait(SessionRunHook):
             if time.monotonic() - began > self._max_wait_secs:
                 self._lost.update({i: int(n) for i, n in enumerate(steps) if int(n) == self._slowest})
                 logging.warning("Workers %s made no step; not waiting for them.", sorted(self._lost))
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Tells that a step is done."""
         self._mine += 1
         run_context.session.run(self._tell, {self._value: self._mine})
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Nobody needs to wait for this worker any more."""
-        session.run(self._tell, {self._value: _ENDED})
+        session.run(self._tell, {self._value: _ENDED_STEPS})

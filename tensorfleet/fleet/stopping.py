@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base.naming import export
 from tensorfleet.cluster import targets
 
 
 @export("fleet.stop_server")
-def stop_server(target: Any, task: str | None = None) -> list[str]:
+def stop_server(target: object, task: str | None = None) -> list[str]:
     """Stops a server: its `join()` returns, its state is freed, sessions that need it get an error at once.
 
-    `target` is a session on the cluster or what such a session is made with (`grpc://host:port`, `server.target`).
+    `target` is a session on the cluster or its target (`grpc://host:port`, `server.target`).
     `task` says which of the cluster's servers: `"/job:ps/task:1"` one, `"/job:ps"` all of a job, None the one at `target`.
     Returns the names of the servers that were stopped; others that are not running are left out. Raises
     `UnavailableError` when nobody answers at `target`, `InvalidArgumentError` when the cluster has no such task.

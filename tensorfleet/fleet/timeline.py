@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tensorfleet.base.naming import export
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import NodeExecStats, StepStats
+
+
+#: An event of a Chrome trace, as JSON.
+_Event: TypeAlias = dict[str, Any]
 
 
 @export("fleet.Timeline", "python.client.timeline.Timeline")
 class Timeline:
     """A visual form of the `step_stats` that a traced run leaves in its `RunMetadata`."""
 
-    def __init__(self, step_stats: Any, graph: Any = None) -> None:
+    def __init__(self, step_stats: StepStats, graph: object = None) -> None:
         if not hasattr(step_stats, "dev_stats"):
             raise TypeError(f"step_stats must be the step_stats of a tf.RunMetadata, but got {step_stats!r}")
         self._step_stats = step_stats
@@ -33,13 +40,14 @@ class Timeline:
             _Trace(self._events(show_dataflow, show_memory)), _maximums(self._step_stats)
         )
 
-    def _events(self, show_dataflow: bool, show_memory: bool) -> list[dict]:
-        events: list[dict] = []
+    def _events(self, show_dataflow: bool, show_memory: bool) -> list[_Event]:
+        events: list[_Event] = []
         ends: dict[str, tuple[int, int, int]] = {}
         flows: list[tuple[str, int, int, int]] = []
         for pid, device in enumerate(self._step_stats.dev_stats):
             events.append(_meta("process_name", pid, f"{device.device} Compute"))
             for node in device.node_stats:
+                # Viewers do not show events of no length.
                 start, length = node.all_start_micros, max(node.all_end_rel_micros, 1)
                 kind, inputs = _parse(node)
                 args = {"name": node.node_name, "op": kind} | {f"input{i}": n for i, n in enumerate(inputs)}
@@ -72,7 +80,7 @@ class Timeline:
 class _Trace:
     """Events in the form of Chrome's traces."""
 
-    def __init__(self, events: list[dict]) -> None:
+    def __init__(self, events: list[_Event]) -> None:
         self._events = events
 
     def format_to_string(self, pretty: bool = False) -> str:
@@ -98,7 +106,7 @@ class StepStatsAnalysis(NamedTuple):
     allocator_maximums: dict[str, AllocationMaximum]
 
 
-def _maximums(step_stats: Any) -> dict[str, AllocationMaximum]:
+def _maximums(step_stats: StepStats) -> dict[str, AllocationMaximum]:
     """The peak of each allocator: a node's outputs live until the last node that takes them ends."""
     nodes = [n for device in step_stats.dev_stats for n in device.node_stats]
     last = {n.node_name: n.all_start_micros + n.all_end_rel_micros for n in nodes}
@@ -126,11 +134,11 @@ def _peak(changes: list[tuple[int, int, str]]) -> AllocationMaximum:
     return most
 
 
-def _meta(name: str, pid: int, text: str) -> dict:
+def _meta(name: str, pid: int, text: str) -> _Event:
     return {"name": name, "ph": "M", "pid": pid, "args": {"name": text}}
 
 
-def _parse(node: Any) -> tuple[str, list[str]]:
+def _parse(node: NodeExecStats) -> tuple[str, list[str]]:
     """The op type and inputs from a label such as `name = Type(a, b)`."""
     match = re.match(r".* = (\w+)\((.*)\)$", node.timeline_label)
     if not match:
@@ -138,7 +146,7 @@ def _parse(node: Any) -> tuple[str, list[str]]:
     return match[1], [n.strip() for n in match[2].split(",") if n.strip()]
 
 
-def _memory(step_stats: Any) -> list[dict]:
+def _memory(step_stats: StepStats) -> list[_Event]:
     """Counters of the bytes each part gave out."""
     events = []
     for pid, device in enumerate(step_stats.dev_stats):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph import registry
 from tensorfleet.graph.attributes import clean_attr, complete_attrs
-from tensorfleet.graph.checking import LARGEST_CONSTANT, MOST_OUTPUTS
+from tensorfleet.graph.checking import MAX_CONSTANT_BYTES, MAX_OUTPUTS
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
@@ -21,8 +21,11 @@ from tensorfleet.graph.registry import Arg, Attr, OpSpec
 from tensorfleet.graph.scopes import get_default_graph, graph_of
 from tensorfleet.graph.tensor_proto import stored_bytes
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 
-def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+
+def apply(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Tensor:
     """Adds an operation that has one output to the default graph and returns that output.
 
     Type and number attributes are inferred from the inputs; the rest come by keyword or by default.
@@ -31,12 +34,12 @@ def apply(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> 
     return output
 
 
-def apply_list(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> list[Tensor]:
+def apply_list(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> list[Tensor]:
     """Like `apply`, for an op with several outputs, or whose one output is a list: returns the tensors."""
     return list(apply_op(op_type, *inputs, name=name, **attrs)._outputs)
 
 
-def apply_any(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def apply_any(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Any:
     """Like `apply`, for an op whose outputs are known only by its name.
 
     One output comes back as a Tensor, several as a list, a list output as a list, none as the Operation.
@@ -63,11 +66,12 @@ def _grouped_outputs(op: Operation) -> list[Any]:
     return found
 
 
-def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
+def apply_op(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Operation:
     """Like `apply`, for any op: returns the Operation."""
     spec = registry.get(op_type)
     if len(inputs) != len(spec.inputs):
         raise TypeError(f"{op_type} takes {len(spec.inputs)} inputs, got {len(inputs)}.")
+    # The inputs decide: with tensors of another graph the operation is added there, not to the default graph.
     graph = graph_of(inputs) if inputs else get_default_graph()
     if graph is not get_default_graph():
         with graph.as_default():
@@ -87,6 +91,7 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
                 raise TypeError(f"{spec.name} got an unexpected attribute '{key}'.")
             if value is not None:
                 known[key] = clean_attr(spec, spec.attrs[key], value) if key in spec.attrs else value
+            # None for a required shape means unknown; for any other attribute it means the default.
             elif key in spec.attrs and spec.attrs[key] == Attr(key, "shape", registry.REQUIRED):
                 known[key] = TensorShape(None)
         flat: list[Tensor] = []
@@ -127,7 +132,7 @@ def add_raw(
 
 
 def _check_inputs(spec: OpSpec, tensors: Sequence[Tensor], attrs: dict[str, Any], name: str) -> None:
-    """Raises ValueError when a node's inputs are not what its op takes."""
+    """Raises ValueError when a node's inputs do not fit its op."""
     expected: list[tuple[DType, bool]] = []
     for arg in spec.inputs:
         if arg.type_list_attr:
@@ -168,14 +173,14 @@ def _arg_length(arg: Arg, attrs: dict[str, Any]) -> int:
     if named not in attrs:
         raise ValueError(f"NodeDef missing attr '{named}'")
     found: int = attrs[named] if arg.number_attr else len(attrs[named])
-    if not 0 <= found <= MOST_OUTPUTS:
+    if not 0 <= found <= MAX_OUTPUTS:
         raise ValueError(
-            f"Attr '{named}' is {found}: a node has between 0 and {MOST_OUTPUTS} inputs or outputs."
+            f"Attr '{named}' is {found}: a node has between 0 and {MAX_OUTPUTS} inputs or outputs."
         )
     return found
 
 
-def _convert_input(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any]) -> list[Tensor]:
+def _convert_input(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any]) -> list[Tensor]:
     if arg.number_attr:
         return _convert_list(spec, arg, value, known)
     if arg.type_list_attr:
@@ -224,7 +229,7 @@ def _other_types(spec: OpSpec, arg: Arg, values: Any, told: Sequence[DType]) -> 
     )
 
 
-def _types_of(values: Any) -> str:
+def _types_of(values: Iterable[Any]) -> str:
     """The types that values would have as tensors, for a message."""
     found = []
     for v in values:
@@ -236,7 +241,7 @@ def _types_of(values: Any) -> str:
     return ", ".join(found)
 
 
-def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name: str) -> Tensor:
+def _convert_one(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any], name: str) -> Tensor:
     if type(value) is Tensor:
         tensor = value
     else:
@@ -245,6 +250,7 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
             wanted = known.get(arg.type_attr)
             attr = spec.attrs.get(arg.type_attr)
             if wanted is None and attr is not None and attr.default is not registry.REQUIRED:
+                # A default type is a preference: [1, 2] becomes int32, but a tensor keeps its type.
                 preferred = attr.default if _fits(value, attr.default) else None
         try:
             tensor = to_tensor(value, wanted, name, preferred, arg.is_ref)
@@ -272,7 +278,7 @@ def _convert_one(spec: OpSpec, arg: Arg, value: Any, known: dict[str, Any], name
     return tensor
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     """Whether Python numbers are within a type; shapes of more elements than int32 has are written as lists."""
     if kind != dtypes.int32 or not isinstance(value, (int, list, tuple)):
         return True
@@ -283,7 +289,8 @@ def _fits(value: Any, kind: Any) -> bool:
     return bool(largest <= dtypes.int32.max)
 
 
-def _type_conflict(spec: OpSpec, arg: Arg, value: Any, wanted: DType, error: Exception) -> Exception:
+def _type_conflict(spec: OpSpec, arg: Arg, value: TensorLike, wanted: DType, error: Exception) -> Exception:
+    # TensorFlow has three messages for a wrong type, by the kind of the value; users search for them.
     plain = isinstance(value, (list, tuple, int, float, bool, str, bytes, np.ndarray, np.generic))
     if plain and not isinstance(error, TypeError):
         return error
@@ -323,9 +330,10 @@ def _check_allowed(spec: OpSpec, arg: Arg, got: DType, name: str = "") -> None:
         )
 
 
-def _convert_list(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) -> list[Tensor]:
+def _convert_list(spec: OpSpec, arg: Arg, values: object, known: dict[str, Any]) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}.")
+    # The first tensor of a list decides the type, so that numbers before it are converted to that type.
     if arg.type_attr and arg.type_attr not in known:
         for v in values:
             if isinstance(v, Tensor) or hasattr(v, "_as_graph_element"):
@@ -376,10 +384,11 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
     graph = get_default_graph()
     spec = registry.get("Const")
     array = np.asarray(array)
-    if stored_bytes(array) >= LARGEST_CONSTANT:
+    if stored_bytes(array) >= MAX_CONSTANT_BYTES:
         raise ValueError(
             "Cannot create a tensor proto whose content is larger than 2GB. Feed a placeholder or read a file instead."
         )
+    # A constant never changes, and readers share its array.
     if array.flags.writeable:
         array = array.copy()
         array.flags.writeable = False  # the caller may go on changing theirs
@@ -388,9 +397,13 @@ def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = No
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str | None = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor that always has this value; with `shape`, the last value fills what is missing."""
+    """A tensor that always has this value; with `shape`, the last value fills the missing elements."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
         raise TypeError(f"Expected a Python or numpy value, got the tensor {value.name!r}; use tf.identity.")
@@ -416,7 +429,7 @@ def _fill_shape(array: np.ndarray, shape: TensorShape, verify: bool) -> np.ndarr
         raise ValueError(f"Too many elements provided. Needed at most {total}, but received {array.size}")
     if array.size == 0 and total:
         raise ValueError("Cannot fill a shape from an empty value.")
-    if array.size == 1 and total * array.itemsize >= LARGEST_CONSTANT:
+    if array.size == 1 and total * array.itemsize >= MAX_CONSTANT_BYTES:
         return np.broadcast_to(array.reshape(()), dims)  # takes no memory, and one value in a GraphDef
     flat = np.empty(total, array.dtype)
     flat[: array.size] = array.ravel()[:total]

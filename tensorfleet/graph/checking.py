@@ -1,7 +1,7 @@
-"""What a `GraphDef` must be before anything is made of it: no bigger than the limits, and without contradictions.
+"""Checks of a `GraphDef` before anything is built from it: its size against limits, and its consistency.
 
-A graph can come from a file or from another process, so nothing of it is believed: every size is compared with a limit
-before memory is taken for it, and a graph that is refused leaves nothing behind.
+A graph can come from a file or from another process, so it is not trusted: every size is compared with a limit
+before memory is allocated for it, and a refused graph leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -9,18 +9,28 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import settings
 
-MOST_DIMENSIONS = 254
-MOST_ELEMENTS = (1 << 63) - 1
-LARGEST_CONSTANT = 2 << 30  # bytes; a message cannot hold more, but it can claim more
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import (
+        AttrValue,
+        FunctionDef,
+        GraphDef,
+        NodeDef,
+        TensorProto,
+        TensorShapeProto,
+    )
+
+MAX_RANK = 254
+MAX_ELEMENTS = (1 << 63) - 1
+MAX_CONSTANT_BYTES = 2 << 30  # bytes; a message cannot hold more, but it can claim more
 # Bytes of a constant that is one value, many times: it takes memory only when it is used. Its message is that short.
-LARGEST_FILL, _BYTES_OF_ONE_VALUE = 16 << 30, 4096
-MOST_OUTPUTS = 1 << 16  # of one node
-DEEPEST = 512  # functions inside functions, loops inside loops, scopes inside scopes
+MAX_FILL_BYTES, _MAX_FILL_MESSAGE_BYTES = 16 << 30, 4096
+MAX_OUTPUTS = 1 << 16  # of one node
+MAX_DEPTH = 512  # functions inside functions, loops inside loops, scopes inside scopes
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 _NAMES = re.compile(r"(?:[A-Za-z0-9.][A-Za-z0-9_.\-/>]*+(?:\n|\Z))*+")
 _INPUT = re.compile(r"\^?([^:^]+)(?::(\d{1,9}))?")
@@ -30,18 +40,18 @@ _NEXTS = ("NextIteration", "RefNextIteration")
 _INSIDE = {"Enter": 1, "RefEnter": 1, "Exit": -1, "RefExit": -1}
 
 
-def most_nodes() -> int:
+def max_nodes() -> int:
     """How many nodes a graph may have."""
     return settings.MAX_NODES()
 
 
-def check_graph_def(graph_def: Any, mapped: Collection[str] = ()) -> None:
+def check_graph_def(graph_def: GraphDef, mapped: Collection[str] = ()) -> None:
     """Raises ValueError for a graph that is too big or contradicts itself. `mapped` inputs come from elsewhere."""
     functions = graph_def.library.function
     count = len(graph_def.node) + sum(len(f.node_def) for f in functions)
-    if count > most_nodes():
+    if count > max_nodes():
         raise ValueError(
-            f"The graph has {count} nodes; at most {most_nodes()} are accepted. Set TENSORFLEET_MAX_NODES to allow more."
+            f"The graph has {count} nodes; at most {max_nodes()} are accepted. Set TENSORFLEET_MAX_NODES to allow more."
         )
     _check_functions(functions)
     nodes = list(graph_def.node)
@@ -63,7 +73,7 @@ def _by_name(nodes: list[Any]) -> dict[str, int]:
     whole = "\n".join(names)
     # One look at all of them; whichever is wrong, if any is, is found one by one.
     fine = all(names) and whole.count("\n") == len(names) - 1 and _NAMES.fullmatch(whole)
-    if not fine or ".." in whole or max(map(len, names), default=0) > DEEPEST:
+    if not fine or ".." in whole or max(map(len, names), default=0) > MAX_DEPTH:
         for name in names:
             check_name(name)
     found = dict(zip(names, range(len(names)), strict=True))
@@ -74,11 +84,11 @@ def _by_name(nodes: list[Any]) -> dict[str, int]:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError for what cannot be the name of a node."""
+    """Raises ValueError for an invalid name of a node."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"Node '{name[:200]}': Node name contains invalid characters")
-    if "/" in name and (".." in name.split("/") or name.count("/") >= DEEPEST):
-        raise ValueError(f"Node '{name[:200]}': a name cannot go up, nor be {DEEPEST} scopes deep.")
+    if "/" in name and (".." in name.split("/") or name.count("/") >= MAX_DEPTH):
+        raise ValueError(f"Node '{name[:200]}': a name cannot go up, nor be {MAX_DEPTH} scopes deep.")
 
 
 # -- inputs -------------------------------------------------------------------------------------------
@@ -111,7 +121,7 @@ def _edges(
     return found, counts
 
 
-def _sources(node: Any, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
+def _sources(node: NodeDef, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
     """The nodes that must be made before a node."""
     merges = node.op in _MERGES
     found: list[int] = []
@@ -150,8 +160,8 @@ def _check_order(nodes: list[Any], ops: list[str], sources: list[int], left: lis
     depth = [0] * len(nodes)
     for i in ready:
         inside = depth[i] + _INSIDE.get(ops[i], 0)
-        if inside > DEEPEST:
-            raise ValueError(f"Node '{nodes[i].name}' is inside more than {DEEPEST} loops.")
+        if inside > MAX_DEPTH:
+            raise ValueError(f"Node '{nodes[i].name}' is inside more than {MAX_DEPTH} loops.")
         for user in users[i]:
             left[user] -= 1
             if inside > depth[user]:
@@ -168,14 +178,14 @@ def _check_order(nodes: list[Any], ops: list[str], sources: list[int], left: lis
 # -- attributes ---------------------------------------------------------------------------------------
 
 
-def _check_attr(name: str, attr: Any) -> None:
+def _check_attr(name: str, attr: AttrValue) -> None:
     which = attr.WhichOneof("value")
     if which == "tensor":
         check_tensor(attr.tensor)
     elif which == "shape":
         check_shape(attr.shape)
     else:
-        if attr.list.ByteSize() > LARGEST_CONSTANT:
+        if attr.list.ByteSize() > MAX_CONSTANT_BYTES:
             raise ValueError(f"Node '{name}': an attribute is too long.")
         for shape in attr.list.shape:
             check_shape(shape)
@@ -183,27 +193,27 @@ def _check_attr(name: str, attr: Any) -> None:
             check_tensor(tensor)
 
 
-def check_shape(shape: Any) -> int:
+def check_shape(shape: TensorShapeProto) -> int:
     """The number of elements of a `TensorShapeProto`, unknown sizes counted as one; raises when there cannot be such."""
-    if len(shape.dim) > MOST_DIMENSIONS:
-        raise ValueError(f"Shape must have at most {MOST_DIMENSIONS} dimensions, but has {len(shape.dim)}.")
+    if len(shape.dim) > MAX_RANK:
+        raise ValueError(f"Shape must have at most {MAX_RANK} dimensions, but has {len(shape.dim)}.")
     sizes = [d.size for d in shape.dim]
     if any(size < -1 for size in sizes):
         raise ValueError(f"Shape [{','.join(map(str, sizes[:16]))}] has negative dimensions")
     count = math.prod(size for size in sizes if size > 0)
-    if count > MOST_ELEMENTS:
+    if count > MAX_ELEMENTS:
         raise ValueError(
             f"Shape [{','.join(map(str, sizes[:16]))}] is too large (more than 2**63 - 1 entries)"
         )
     return 0 if 0 in sizes else count
 
 
-def check_tensor(tensor: Any) -> int:
+def check_tensor(tensor: TensorProto) -> int:
     """The number of elements of a `TensorProto`; raises when they cannot be, or would take too much memory."""
     if tensor.tensor_shape.unknown_rank or any(d.size < 0 for d in tensor.tensor_shape.dim):
         raise ValueError("A constant must have a known shape.")
     count = check_shape(tensor.tensor_shape)
-    most = LARGEST_CONSTANT if tensor.ByteSize() > _BYTES_OF_ONE_VALUE else LARGEST_FILL
+    most = MAX_CONSTANT_BYTES if tensor.ByteSize() > _MAX_FILL_MESSAGE_BYTES else MAX_FILL_BYTES
     if count > most:
         raise ValueError(f"A constant of {count} elements is too large: at most {most} bytes are accepted.")
     return count
@@ -212,7 +222,7 @@ def check_tensor(tensor: Any) -> int:
 # -- functions ----------------------------------------------------------------------------------------
 
 
-def _check_functions(functions: Any) -> None:
+def _check_functions(functions: Iterable[FunctionDef]) -> None:
     calls: dict[str, set[str]] = {}
     for function in functions:
         name = function.signature.name
@@ -251,5 +261,5 @@ def _check_nesting(calls: dict[str, set[str]]) -> None:
     if len(ready) < len(calls):
         stuck = next(name for name, n in left.items() if n)
         raise ValueError(f"Function '{stuck}' calls itself.")
-    if max(depth.values()) > DEEPEST:
-        raise ValueError(f"Functions are called inside each other more than {DEEPEST} deep.")
+    if max(depth.values()) > MAX_DEPTH:
+        raise ValueError(f"Functions are called inside each other more than {MAX_DEPTH} deep.")

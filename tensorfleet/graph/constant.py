@@ -1,16 +1,19 @@
-"""What is known of a tensor's value while the graph is built: shapes and small arithmetic on them."""
+"""Values of tensors that are known while the graph is built: constants, shapes, small arithmetic on them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation, Tensor
 
-_LARGEST = 1024  # elements; more than that is no shape arithmetic
-_UNKNOWN: Any = object()
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+
+_MAX_ELEMENTS = 1024  # elements; more than that is no shape arithmetic
+_UNKNOWN: tuple[Array, ...] = ()  # told apart by identity: no op without outputs is evaluated
 #: ops that look at a shape only
 SHAPE_OPS = ("Shape", "Size", "Rank", "VariableShape")
 
@@ -19,7 +22,8 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
     """The value of a tensor that does not depend on feeds or state, or None when it is not known."""
     op = tensor.op
     if op.type == "Const":
-        return op._attrs["value"]
+        value: Array = op._attrs["value"]
+        return value
     if op.type in SHAPE_OPS:
         return of_shape(op)
     if op._constant is None:
@@ -30,7 +34,7 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
 
 
 def of_shape(op: Operation) -> np.ndarray | None:
-    """What one of `SHAPE_OPS` gives, when the static shape tells."""
+    """The result of one of `SHAPE_OPS`, if the static shape determines it."""
     shape = op._inputs[0].shape
     if op.type == "VariableShape":
         source = op._inputs[0]._op
@@ -45,18 +49,19 @@ def of_shape(op: Operation) -> np.ndarray | None:
     return np.array(shape.num_elements() if op.type == "Size" else shape.as_list(), dtype)
 
 
-def _evaluate(op: Operation) -> Any:
+def _evaluate(op: Operation) -> tuple[Array, ...]:
     spec = op.spec
+    # Only cheap ops with integer, boolean or float results: this runs while the user builds the graph.
     if not spec.pure or spec.heavy or not op._inputs or spec.name.startswith("Placeholder"):
         return _UNKNOWN
     for out in op._outputs:
         count = out.shape.num_elements()
-        if out.dtype.np_dtype.kind not in "iubf" or count is None or count > _LARGEST:
+        if out.dtype.np_dtype.kind not in "iubf" or count is None or count > _MAX_ELEMENTS:
             return _UNKNOWN
     values = []
     for t in op._inputs:
         value = constant_value(t)
-        if value is None or value.size > _LARGEST:
+        if value is None or value.size > _MAX_ELEMENTS:
             return _UNKNOWN
         values.append(value)
     from tensorfleet.graph.kernels import run_numpy
@@ -114,12 +119,13 @@ def _dimension(tensor: Tensor) -> int | None:
         if begin is not None and begin.size == 1:
             source = constant_value_as_shape(op._inputs[0])
             if source.rank is not None and -source.rank <= int(begin[0]) < source.rank:
-                return source.as_list()[int(begin[0])]
+                size: int | None = source.as_list()[int(begin[0])]
+                return size
     return _computed(op)
 
 
 def _enters_from_outermost(op: Operation) -> bool:
-    """Whether a tensor is what a loop outside of all others takes in as it is: shapes inside may be made of it.
+    """Whether an outermost loop takes in a tensor as an invariant: shapes inside the loop may be computed from it.
 
     Only shapes: `tf.get_static_value` does not know it.
     """
@@ -127,7 +133,7 @@ def _enters_from_outermost(op: Operation) -> bool:
 
 
 def _computed(op: Operation) -> int | None:
-    """What is computed from other dimensions."""
+    """A dimension that is computed from other dimensions."""
     if (
         not op.spec.pure
         or not op._inputs

@@ -1,9 +1,9 @@
-"""From Python values to tensors: dtype rules, numpy arrays, and what users register."""
+"""From Python values to tensors: dtype rules, numpy arrays, and conversions that users register."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,12 +14,17 @@ from tensorfleet.base.shapes import Dimension, TensorShape
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 
-_REGISTERED: list[tuple[int, Any, Callable]] = []
+if TYPE_CHECKING:
+    from tensorfleet.base.types import DTypeLike, TensorLike
+
+#: Called with a value and `dtype=`, `name=`, `as_ref=`; gives a Tensor, or NotImplemented to leave it to others.
+ConversionFunction: TypeAlias = Callable[..., Any]
+_REGISTERED: list[tuple[int, tuple[type, ...], ConversionFunction]] = []
 
 
 @export("register_tensor_conversion_function")
 def register_tensor_conversion_function(
-    base_type: Any, conversion_func: Callable, priority: int = 100
+    base_type: type | tuple[type, ...], conversion_func: ConversionFunction, priority: int = 100
 ) -> None:
     """Teaches `tf.convert_to_tensor` a type: `conversion_func(value, dtype, name, as_ref)`."""
     types = base_type if isinstance(base_type, tuple) else (base_type,)
@@ -33,11 +38,11 @@ def register_tensor_conversion_function(
 
 @export("convert_to_tensor")
 def convert_to_tensor(
-    value: Any,
-    dtype: Any = None,
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
-    preferred_dtype: Any = None,
-    dtype_hint: Any = None,
+    preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
     """Turns numbers, lists, numpy arrays, variables and tensors into a `tf.Tensor`."""
     hint = dtype_hint if dtype_hint is not None else preferred_dtype
@@ -45,7 +50,11 @@ def convert_to_tensor(
 
 
 def to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, preferred: Any = None, as_ref: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    preferred: DTypeLike | None = None,
+    as_ref: bool = False,
 ) -> Tensor:
     """`convert_to_tensor` with `as_ref`, for operations that take a variable itself."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -56,6 +65,7 @@ def to_tensor(
                 f"{value.dtype.name}: {str(value)!r}. Use tf.cast."
             )
         return value
+    # By priority, and of equal ones in the order of registration, as TensorFlow documents it.
     for _, types, convert in _REGISTERED:
         if isinstance(value, types):
             made = _call(convert, value, wanted, name, preferred, as_ref)
@@ -72,7 +82,14 @@ def to_tensor(
     return _from_python(value, wanted, name, preferred)
 
 
-def _call(convert: Callable, value: Any, wanted: Any, name: Any, preferred: Any, as_ref: bool) -> Any:
+def _call(
+    convert: ConversionFunction,
+    value: TensorLike,
+    wanted: DType | None,
+    name: str | None,
+    preferred: DTypeLike | None,
+    as_ref: bool,
+) -> Any:
     if wanted is None and preferred is not None:
         try:
             made = convert(value, dtype=dtypes.as_dtype(preferred), name=name, as_ref=as_ref)
@@ -83,7 +100,9 @@ def _call(convert: Callable, value: Any, wanted: Any, name: Any, preferred: Any,
     return convert(value, dtype=wanted, name=name, as_ref=as_ref)
 
 
-def _from_python(value: Any, wanted: DType | None, name: str | None, preferred: Any) -> Tensor:
+def _from_python(
+    value: TensorLike, wanted: DType | None, name: str | None, preferred: DTypeLike | None
+) -> Tensor:
     from tensorfleet.graph.apply import add_const
 
     if isinstance(value, (list, tuple)) and contains_tensor(value):
@@ -103,7 +122,9 @@ def _from_python(value: Any, wanted: DType | None, name: str | None, preferred: 
     return add_const(array, wanted or dtypes.as_dtype(array.dtype), name or "Const")
 
 
-def _pack(values: Any, wanted: DType | None, name: str | None, preferred: Any) -> Tensor:
+def _pack(
+    values: Sequence[TensorLike], wanted: DType | None, name: str | None, preferred: DTypeLike | None
+) -> Tensor:
     """A list holding tensors becomes a Pack of its items; cast, where all are to have another type."""
     from tensorfleet.graph.apply import apply
     from tensorfleet.graph.scopes import name_scope
@@ -128,7 +149,7 @@ def _pack(values: Any, wanted: DType | None, name: str | None, preferred: Any) -
         return apply("Pack", items, name=scope)
 
 
-def contains_tensor(value: Any) -> bool:
+def contains_tensor(value: Iterable[object]) -> bool:
     """Whether a nested list or tuple holds a tensor or a variable somewhere."""
     for item in value:
         if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
@@ -138,16 +159,17 @@ def contains_tensor(value: Any) -> bool:
     return False
 
 
-def _dtype_within(values: Any) -> DType:
+def _dtype_within(values: Iterable[Any]) -> DType:
     for item in values:
         if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
-            return item.dtype.base_dtype
+            dtype: DType = item.dtype.base_dtype
+            return dtype
         if isinstance(item, (list, tuple)) and contains_tensor(item):
             return _dtype_within(item)
     raise AssertionError("no tensor inside")
 
 
-def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
+def make_array(value: TensorLike, dtype: DType | None = None) -> np.ndarray:
     """A numpy array of `value` under TensorFlow's rules: float32 for floats, int32 for ints, bytes for text.
 
     With `dtype`, values that do not fit the type raise TypeError, as `tf.constant(1.5, tf.int32)` does.
@@ -166,6 +188,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
         return _strings(value)
     if dtype is None:
         return _guess(value)
+    # NumPy would cut 1.5 to 1 without a word; TensorFlow refuses it.
     _check_fits(value, dtype)
     try:
         array = np.array(value, dtype=dtype.np_dtype)
@@ -176,7 +199,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray:
     return array
 
 
-def _wrapped(value: Any) -> np.ndarray:
+def _wrapped(value: TensorLike) -> np.ndarray:
     """Integers of 64 bits, of which a narrower type keeps the lowest: so masks of bits are written as numbers."""
     wide = np.uint64 if np.min(np.array(value, object)) >= 0 else np.int64
     try:
@@ -186,6 +209,7 @@ def _wrapped(value: Any) -> np.ndarray:
 
 
 def _from_numpy(array: np.ndarray, dtype: DType | None) -> np.ndarray:
+    # Strings are object arrays of bytes everywhere: NumPy's fixed-width ones drop trailing NULs.
     if array.dtype.kind in "USO":
         if dtype is not None and dtype.base_dtype != dtypes.string:
             if array.dtype.kind == "O":
@@ -215,7 +239,7 @@ def _check_dimensions(sizes: TensorShape | Dimension, dtype: dtypes.DType) -> No
         )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: TensorLike) -> Any:
     """Dimensions and TensorShapes inside `value` as ints."""
     if isinstance(value, TensorShape):
         if not value.is_fully_defined():
@@ -232,7 +256,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _guess(value: Any) -> np.ndarray:
+def _guess(value: TensorLike) -> np.ndarray:
     if isinstance(value, float):
         return np.array(value, np.float32)
     if isinstance(value, bool):
@@ -249,6 +273,7 @@ def _guess(value: Any) -> np.ndarray:
     except ValueError as e:
         raise _ragged(value, e) from e
     kind = array.dtype.kind
+    # Python floats become float32, but a list of np.float64 values keeps its type.
     if kind == "f" and not _holds(value, np.float64):
         return array.astype(np.float32) if array.dtype == np.float64 else array
     if kind == "i" and array.dtype == np.int64 and not _holds(value, np.int64):
@@ -263,14 +288,14 @@ def _guess(value: Any) -> np.ndarray:
     return array
 
 
-def _holds(value: Any, kind: type) -> bool:
+def _holds(value: TensorLike, kind: type[np.generic]) -> bool:
     """Whether the first leaf of a nested list is a numpy value of that type."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype == kind
 
 
-def _objects(value: Any, array: np.ndarray) -> np.ndarray:
+def _objects(value: TensorLike, array: np.ndarray) -> np.ndarray:
     flat = array.ravel().tolist()
     if any(v is None for v in flat):
         raise ValueError("None values not supported.")
@@ -284,14 +309,14 @@ def _objects(value: Any, array: np.ndarray) -> np.ndarray:
     )
 
 
-def _ragged(value: Any, error: Any) -> ValueError:
+def _ragged(value: TensorLike, error: Exception | None) -> ValueError:
     return ValueError(
         f"Argument must be a dense tensor: {value!r} - its rows have different lengths, but a tensor is "
         f"rectangular.{f' ({error})' if error else ''}"
     )
 
 
-def _strings(value: Any) -> np.ndarray:
+def _strings(value: TensorLike) -> np.ndarray:
     """An object array of bytes."""
     if isinstance(value, np.ndarray):
         # numpy's fixed-width strings drop trailing NULs already; object arrays keep theirs
@@ -313,12 +338,12 @@ def _strings(value: Any) -> np.ndarray:
     return out
 
 
-def _all_bytes(values: list) -> bool:
+def _all_bytes(values: Iterable[object]) -> bool:
     """Whether nothing else is in a list: sooner than to ask for one after the other."""
     return set(map(type, values)) <= {bytes}
 
 
-def _nested_shape(value: Any) -> tuple[int, ...]:
+def _nested_shape(value: TensorLike) -> tuple[int, ...]:
     shape = []
     while isinstance(value, (list, tuple)):
         shape.append(len(value))
@@ -328,7 +353,7 @@ def _nested_shape(value: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _leaves(value: Any) -> Any:
+def _leaves(value: TensorLike) -> Iterator[Any]:
     if isinstance(value, (list, tuple)):
         for v in value:
             yield from _leaves(v)
@@ -338,7 +363,7 @@ def _leaves(value: Any) -> Any:
         yield value
 
 
-def _as_bytes(value: Any) -> bytes:
+def _as_bytes(value: TensorLike) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -352,8 +377,9 @@ _INTEGRAL = (int, np.integer)
 _REAL = (int, float, np.integer, np.floating)
 
 
-def _check_fits(value: Any, dtype: DType) -> None:
+def _check_fits(value: TensorLike, dtype: DType) -> None:
     """Raises TypeError for a leaf that TensorFlow would refuse to turn into `dtype`."""
+    # bool is tested first: it is a subclass of int, and TensorFlow takes it for a number.
     base = dtype.base_dtype
     for leaf in _leaves(value):
         if leaf is None:

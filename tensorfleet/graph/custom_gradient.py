@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
@@ -16,13 +16,18 @@ from tensorfleet.graph.gradients import gradients
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection, get_default_graph
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import TensorLike
+    from tensorfleet.graph.operation import Tensor
+    from tensorfleet.graph.registry import Gradient
+
 
 @export("custom_gradient")
-def custom_gradient(f: Any) -> Any:
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: `f` returns its result and the function that computes its gradient."""
 
     @functools.wraps(f)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: TensorLike, **kwargs: object) -> Any:
         if kwargs:
             raise ValueError(
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
@@ -39,12 +44,14 @@ def custom_gradient(f: Any) -> Any:
                 "'variables' keyword argument."
             )
         flat = nest.flatten(result)
+        # The inputs and variables pass through the IdentityN as well, so that it lies between them and the result in the
+        # graph: `gradients` then reaches it from each of them, and it hands their gradients out.
         outputs = apply_list(
             "IdentityN", [*[to_tensor(r) for r in flat], *inputs, *map(to_tensor, variables)]
         )
         count = len(flat)
 
-        def gradient(op: Operation, *grads: Any) -> list:
+        def gradient(op: Operation, *grads: Tensor | None) -> list[Gradient]:
             found = grad_fn(*grads[:count], **options)
             given, of_variables = found if variables else (found, [])
             given = nest.flatten(given)
@@ -61,7 +68,7 @@ def custom_gradient(f: Any) -> Any:
     return wrapped
 
 
-def _used(ops: list[Operation], before: set[int]) -> list:
+def _used(ops: list[Operation], before: set[int]) -> list[Any]:
     """The trainable variables that operations use; TypeError when new ones are not resources."""
     every = get_collection(GraphKeys.GLOBAL_VARIABLES)
     if any(id(v) not in before and v.dtype._is_ref_dtype for v in every):
@@ -73,19 +80,19 @@ def _used(ops: list[Operation], before: set[int]) -> list:
     return [v for v in every if getattr(v, "trainable", False) and getattr(v, "handle", None) in handles]
 
 
-def _takes_variables(function: Callable) -> bool:
+def _takes_variables(function: Callable[..., Any]) -> bool:
     given = inspect.signature(function).parameters.values()
     return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in given)
 
 
 @export("python.ops.custom_gradient.get_dependent_variables")
-def dependent_variables(input_ops: Any, output_ops: Any) -> list:
+def dependent_variables(input_ops: object, output_ops: object) -> list[Any]:
     """The trainable variables that lie behind outputs, but not behind inputs, on paths that have gradients."""
     inputs, outputs = nest.flatten(input_ops), nest.flatten(output_ops)
     variables = {source(v): v for v in get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     ends = {t._op for t in inputs}
     seen: set[Operation] = set()
-    found: list = []
+    found: list[Any] = []
     back = [t._op for t in reversed(outputs)]
     while back:
         op = back.pop()
@@ -99,14 +106,14 @@ def dependent_variables(input_ops: Any, output_ops: Any) -> list:
 
 
 @export("recompute_grad")
-def recompute_grad(f: Callable) -> Callable:
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function like `f` that computes its inner values again for the gradient instead of keeping them."""
 
     @custom_gradient
-    def inner(*args: Any) -> tuple:
+    def inner(*args: Tensor) -> tuple[Any, Callable[..., Any]]:
         result = f(*args)
 
-        def gradient(*grads: Any, variables: Any = ()) -> Any:
+        def gradient(*grads: Gradient, variables: Sequence[TensorLike] = ()) -> Any:
             with control_dependencies([g for g in grads if g is not None]):
                 fresh = [apply("Identity", a) for a in args]  # one tensor may have been given twice
                 again = f(*fresh)

@@ -1,15 +1,18 @@
-"""Which tensor or operation of a graph is meant: by its name, or by what stands for it."""
+"""Looks up a tensor or operation of a graph by its name or by an object that stands for it, such as a variable."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.graph import Graph
 
 _FORM = 'Tensor names must be of the form "<op_name>:<output_index>"'
 
 
-def find_element(graph: Any, obj: Any, allow_tensor: bool, allow_operation: bool) -> Any:
+def find_element(graph: Graph, obj: object, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
     """The Tensor or Operation of a graph that `obj` names or stands for."""
     wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
     if isinstance(obj, (str, bytes)):
@@ -17,14 +20,18 @@ def find_element(graph: Any, obj: Any, allow_tensor: bool, allow_operation: bool
         if ":" in name and allow_tensor:
             return _tensor_by_name(graph, name)
         return _operation_by_name(graph, name, wanted, allow_operation)
-    found: Any = obj
-    if not isinstance(obj, (Tensor, Operation)):
+    found: Tensor | Operation
+    if isinstance(obj, (Tensor, Operation)):
+        found = obj
+    else:
+        # Variables, queues and user classes stand for a tensor or its name.
         convert = getattr(obj, "_as_graph_element", None)
-        found = convert() if convert else None
-        if found is None:
+        element = convert() if convert else None
+        if element is None:
             raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
-        if isinstance(found, (str, bytes)):
-            return find_element(graph, found, allow_tensor, allow_operation)
+        if isinstance(element, (str, bytes)):
+            return find_element(graph, element, allow_tensor, allow_operation)
+        found = element
     if isinstance(found, Tensor) and not allow_tensor:
         raise TypeError(f"Can not convert a Tensor into a {wanted}.")
     if isinstance(found, Operation) and not allow_operation:
@@ -35,7 +42,7 @@ def find_element(graph: Any, obj: Any, allow_tensor: bool, allow_operation: bool
     return found
 
 
-def _tensor_by_name(graph: Any, name: str) -> Tensor:
+def _tensor_by_name(graph: Graph, name: str) -> Tensor:
     op_name, _, index = name.rpartition(":")
     if not index.isdigit() or ":" in op_name:
         raise ValueError(f"The name {name!r} looks like a Tensor name, but is not a valid one. {_FORM}.")
@@ -48,7 +55,7 @@ def _tensor_by_name(graph: Any, name: str) -> Tensor:
     return op._outputs[int(index)]
 
 
-def _operation_by_name(graph: Any, name: str, wanted: str, allowed: bool) -> Operation:
+def _operation_by_name(graph: Graph, name: str, wanted: str, allowed: bool) -> Operation:
     if ":" in name:
         raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a {wanted}.")
     op = graph._by_name.get(name)

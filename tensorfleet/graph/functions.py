@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,8 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
-_SMALL = 1 << 12  # elements of a constant that are copied rather than captured
+# A copied constant keeps its value known inside the body (a reshape's target, an axis); a large one is data.
+_MAX_COPIED_ELEMENTS = 1 << 12  # elements of a constant that are copied rather than captured
 
 
 class FunctionGraph(Graph):
@@ -44,7 +45,7 @@ class FunctionGraph(Graph):
         #: what its `FunctionDef` says besides the body: description, output_names, attrs
         self.told: dict[str, Any] = {}
         self._copied: dict[Operation, Operation] = {}
-        # Functions called inside are the outer graph's too.
+        # The tables are shared, not copied: a function that is called inside is the outer graph's, too.
         self._functions = outer._functions
         self._function_names = outer._function_names
         self._function_gradients = outer._function_gradients
@@ -65,7 +66,7 @@ class FunctionGraph(Graph):
         return made
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor of the graph around this one."""
+        """The tensor in this body that stands for one of the graph around it."""
         found = self.captures.get(tensor)
         if found is not None:
             return found
@@ -78,7 +79,7 @@ class FunctionGraph(Graph):
             if (
                 self._by_value
                 or (op.spec.variable and self._copies_variables)
-                or (op.type == "Const" and op._attrs["value"].size <= _SMALL)
+                or (op.type == "Const" and op._attrs["value"].size <= _MAX_COPIED_ELEMENTS)
             ):
                 return self._copy(op)._outputs[tensor._value_index]
             made = self._placeholder(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or "capture")
@@ -121,6 +122,7 @@ class FunctionGraph(Graph):
         made = self.add_op(op.spec, inputs, attrs, types, op.name.replace("/", "_"))
         for mine, theirs in zip(made._outputs, op._outputs, strict=True):
             mine._shape = theirs._shape
+        # Errors in the copy show the user's line of the original.
         made._stack = op._stack
         if op._control_inputs:
             made._add_control_inputs([self._copied[c] for c in op._control_inputs])
@@ -145,8 +147,8 @@ class FunctionGraph(Graph):
         return made
 
     @contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Waits only for what is inside: the rest is done before the function is called."""
+    def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
+        """Waits only for operations inside: the others are done before the function is called."""
         if control_inputs is not None:
             control_inputs = [c for c in control_inputs if getattr(c, "graph", self) is self]
         with super().control_dependencies(control_inputs):
@@ -173,13 +175,13 @@ def _remakable(op: Operation) -> bool:
 
 
 def trace(
-    call: Callable,
+    call: Callable[..., Any],
     name: str,
     arguments: Sequence[tuple[DType, TensorShape]],
     by_value: bool = False,
     copies_variables: bool = True,
 ) -> tuple[FunctionGraph, Any]:
-    """Runs `call` with placeholders in a new body; the body and what `call` returned.
+    """Runs `call` with placeholders in a new body; gives the body and the result of `call`.
 
     The caller sets the body's `outputs` and names it in an attribute of an operation.
     """
@@ -207,7 +209,7 @@ def add_function(graph: FunctionGraph) -> str:
     return graph.name
 
 
-def find_function(graph: Graph, name: Any) -> FunctionGraph:
+def find_function(graph: Graph, name: str | bytes) -> FunctionGraph:
     """The body of the function of that name."""
     key = name.decode() if isinstance(name, bytes) else str(name)
     found = graph._functions.get(key)

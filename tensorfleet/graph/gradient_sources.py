@@ -1,16 +1,19 @@
-"""What a gradient is taken with respect to: tensors, and what stands for variables, in the graph or in a function of it."""
+"""The tensors that gradients are taken with respect to: of variables too, and inside functions."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import TensorLike
 
-def source(x: Any) -> Tensor:
-    """The tensor a gradient is taken with respect to; for a variable, what stands for it in the graph."""
+
+def source(x: TensorLike) -> Tensor:
+    """The tensor a gradient is taken with respect to; for a variable, its handle or reference."""
     if isinstance(x, Tensor):
         return x
     handle = getattr(x, "handle", None)
@@ -20,12 +23,13 @@ def source(x: Any) -> Tensor:
     if parts is not None:
         return to_tensor(x)
     if hasattr(x, "_as_graph_element"):
-        return x.value() if not hasattr(x, "_ref") else x._ref()
+        found: Tensor = x._ref() if hasattr(x, "_ref") else x.value()  # type: ignore[attr-defined]  # a variable's
+        return found
     return to_tensor(x, name="x")
 
 
-def inside(x: Any) -> Tensor:
-    """The tensor a gradient is taken with respect to; inside a function, what stands there for one from around."""
+def inside(x: TensorLike) -> Tensor:
+    """The tensor a gradient is taken with respect to; inside a function, the capture of an outer one."""
     found = source(x)
     graph = get_default_graph()
     if not graph._building_function:
@@ -47,4 +51,5 @@ def _captured(graph: Any, tensor: Tensor) -> Tensor | None:
     if around is None:
         return None
     copied = graph._copied.get(around._op)  # as constants are
-    return graph.captures.get(around) if copied is None else copied._outputs[around._value_index]
+    captured: Tensor | None = graph.captures.get(around)
+    return captured if copied is None else copied._outputs[around._value_index]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph import registry
@@ -16,6 +16,10 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, graph_of, name_scope
 from tensorfleet.graph.topology import in_order
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import TensorLike
+    from tensorfleet.graph.registry import Gradient, GradientFunction
 
 
 @export("AggregationMethod")
@@ -30,7 +34,7 @@ class AggregationMethod:
 
 @export("UnconnectedGradients")
 class UnconnectedGradients(enum.Enum):
-    """What `tf.gradients` gives for an input the result does not depend on."""
+    """The gradient that `tf.gradients` gives for an input the result does not depend on."""
 
     NONE = "none"
     ZERO = "zero"
@@ -38,16 +42,16 @@ class UnconnectedGradients(enum.Enum):
 
 @export("gradients")
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: TensorLike,
+    xs: TensorLike,
+    grad_ys: TensorLike = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> list:
+    aggregation_method: int | None = None,
+    stop_gradients: TensorLike = None,
+    unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+) -> list[Any]:
     """The derivative of the sum of `ys` with respect to each of `xs`: Tensors, IndexedSlices or None."""
     try:
         unconnected = UnconnectedGradients(unconnected_gradients)
@@ -78,13 +82,33 @@ def gradients(
         return found
 
 
-def listed(values: Any) -> list:
+def listed(values: object) -> list[Any]:
     """Several values as a list, and one alone as a list of it."""
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _value(x: Any) -> Tensor:
+def _value(x: TensorLike) -> Tensor:
     return to_tensor(x)
+
+
+class _Loop(Protocol):
+    """The parts of a while loop's context that a walk needs. The class itself is in ops/control."""
+
+    exits: list[Tensor]
+    enters: list[Tensor]
+    nexts: list[Tensor]
+    switches: list[list[Tensor]]
+    invariants: dict[Tensor, Tensor]
+    back_prop: bool
+    grad_state: object
+
+    def gradient(
+        self, grads: dict[int, Tensor | IndexedSlices], active: list[int], walk: Callable[..., list[Gradient]]
+    ) -> Iterable[tuple[Tensor, Tensor | IndexedSlices]]:
+        """Builds the loop that goes back through this one; the gradients of all that enters it."""
+
+
+_Node: TypeAlias = "Operation | _Loop"
 
 
 class _Walk:
@@ -96,48 +120,50 @@ class _Walk:
         xs: Sequence[Tensor],
         stops: Sequence[Tensor],
         scope: str,
-        loop: Any = None,
+        loop: _Loop | None = None,
     ) -> None:
         self.ys = list(ys)
         self.xs = list(xs)
         self.scope = scope
         self.colocate = False
         self.gate = False
-        self.method: Any = None
-        self.stops = {t._op for t in stops}
+        self.method: int | None = None
+        self.stops: set[_Node] = {t._op for t in stops}
         self._kept = {id(t) for t in xs}
         #: the loop that everything walked over lies in; loops inside it are taken as one piece each
         self.loop = loop if loop is not None or not self.ys else _loop_of(self.ys[0])
         self.between = self._between()
-        self.pending: dict[Tensor, list] = {}
-        self.final: dict[Tensor, Any] = {}
+        self.pending: dict[Tensor, list[Tensor | IndexedSlices]] = {}
+        self.final: dict[Tensor, Tensor | IndexedSlices] = {}
 
-    def _node(self, op: Operation) -> Any:
+    def _node(self, op: Operation) -> _Node:
         """An operation, or the loop around it that this walk takes as one piece."""
         context = op._control_flow_context
-        found: Any = op
+        found: _Node = op
         while context is not None and context is not self.loop:
             if context.IsWhileContext():
                 found = context
             context = context.outer_context
         return found if context is self.loop else op
 
-    def _between(self) -> set:
+    def _between(self) -> set[_Node]:
         """The operations, and loops, on some path from xs to ys."""
-        from_xs: set = set()
+        from_xs: set[_Node] = set()
         stack: list[Operation] = [c for x in self.xs if _trainable(x) for c in x._consumers]
         while stack:
             op = stack.pop()
             node = self._node(op) if op._control_flow_context is not None else op
+            # Inside its own loop a walk goes through one iteration: it does not follow the back edge.
             if node in from_xs or (op.type == "NextIteration" and node is op):
                 continue
             from_xs.add(node)
             for t in _results(node):
                 if _trainable(t):
                     stack.extend(t._consumers)
+        # Kept apart from the intersection below: a loop's gradient needs to know which of its inputs lead to xs.
         self.reached = from_xs
-        reach: set = set()
-        back: list = [self._node(y._op) for y in self.ys]
+        reach: set[_Node] = set()
+        back: list[_Node] = [self._node(y._op) for y in self.ys]
         while back:
             node = back.pop()
             if node in from_xs and node not in reach:
@@ -145,7 +171,7 @@ class _Walk:
                 back.extend(self._node(t._op) for t in _arguments(node))
         return reach
 
-    def seed(self, i: int, given: Any) -> None:
+    def seed(self, i: int, given: TensorLike) -> None:
         """Starts at the `i`-th result: with the caller's gradient, else with ones."""
         y = self.ys[i]
         if given is None:
@@ -157,7 +183,9 @@ class _Walk:
                     "and complex tensors have gradients; use tf.cast."
                 )
             with self._near(y._op):
-                grad: Any = apply("Fill", _shape_of(y), constant(1, y.dtype.base_dtype, name=f"grad_ys_{i}"))
+                grad: Tensor | IndexedSlices = apply(
+                    "Fill", _shape_of(y), constant(1, y.dtype.base_dtype, name=f"grad_ys_{i}")
+                )
         elif isinstance(given, IndexedSlices):
             grad = given
         else:
@@ -183,11 +211,12 @@ class _Walk:
                 continue
             self._visit(node, grads)
 
-    def _order(self) -> list:
+    def _order(self) -> list[_Node]:
         """The operations between, users first, otherwise the last made first."""
+        # Mostly every operation is newer than its inputs, and a sort by age replaces the topological one.
         if not any(map(_out_of_order, self.between)):
             return sorted(self.between, key=_position, reverse=True)
-        users: dict[Any, set] = {node: set() for node in self.between}
+        users: dict[_Node, set[_Node]] = {node: set() for node in self.between}
         for node in self.between:
             for t in _arguments(node):
                 source = self._node(t._op)
@@ -195,15 +224,15 @@ class _Walk:
                     users[source].add(node)
         return in_order(users, lambda node: -_position(node))
 
-    def _visit_loop(self, loop: Any) -> None:
+    def _visit_loop(self, loop: _Loop) -> None:
         """The gradient of a whole loop is a loop."""
-        grads = {i: self._summed(t) for i, t in enumerate(loop.exits) if _trainable(t)}
-        used = {i for i in grads if any(self._node(c) in self.between for c in loop.exits[i]._consumers)}
-        if not any(g is not None for g in grads.values()) or not loop.back_prop or loop in self.stops:
+        reached = {i: self._summed(t) for i, t in enumerate(loop.exits) if _trainable(t)}
+        used = {i for i in reached if any(self._node(c) in self.between for c in loop.exits[i]._consumers)}
+        if not any(g is not None for g in reached.values()) or not loop.back_prop or loop in self.stops:
             return
         grads = {
             i: apply("ZerosLike", loop.exits[i]) if g is None else g
-            for i, g in grads.items()
+            for i, g in reached.items()
             if g is not None or i in used  # what lies behind a stop_gradient gets zeros, as in TensorFlow
         }
         if loop.grad_state is not None:
@@ -212,7 +241,7 @@ class _Walk:
         if active is None:
             return
 
-        def walk(ys: list, given: list, xs: list) -> list:
+        def walk(ys: list[Tensor], given: list[Tensor], xs: list[Tensor]) -> list[Gradient]:
             inner = _Walk(ys, xs, [], self.scope, loop)
             inner.colocate, inner.gate, inner.method = self.colocate, self.gate, self.method
             for i, g in enumerate(given):
@@ -224,7 +253,7 @@ class _Walk:
             if self._node(t._op) in self.reached or id(t) in self._kept:
                 self.pending.setdefault(t, []).append(g)
 
-    def _active(self, loop: Any, grads: dict) -> list[int] | None:
+    def _active(self, loop: _Loop, grads: Collection[int]) -> list[int] | None:
         """The loop variables that carry a gradient from one iteration to the one before."""
         count = len(loop.exits)
         nexts = [t._op._inputs[0] for t in loop.nexts]
@@ -234,6 +263,7 @@ class _Walk:
             t for out, t in loop.invariants.items() if t._op.type in ("Enter", "RefEnter") and _trainable(t)
         ]
         wanted = [t for t in wanted if self._reaches(t._op._inputs[0])]
+        # Which loop variable influences which in one iteration; the closures below follow that over all iterations.
         inner = {i: _Walk(nexts, [loop.switches[i][1]], [], self.scope, loop) for i in movable}
         feeds = {i: {j for j in movable if inner[i].touches(nexts[j])} for i in movable}
         outside = _Walk(nexts, wanted, [], self.scope, loop)
@@ -250,20 +280,21 @@ class _Walk:
         """Whether a tensor depends on one of the xs."""
         return id(tensor) in self._kept or self._node(tensor._op) in self.reached
 
-    def _visit(self, op: Operation, grads: list) -> None:
+    def _visit(self, op: Operation, grads: list[Gradient]) -> None:
         self._check_loop(op)
         function = self._function(op)
         if function is None:
             return
         with name_scope(op.name + "_grad"), self._near(op), op.graph._original_op(op):
             filled = grads
+            # Gradient functions expect a tensor for each output: outputs that the result does not use get zeros.
             if not getattr(function, "accepts_none", False):
                 filled = [
                     apply("ZerosLike", t) if g is None and _trainable(t) and not t.dtype._is_ref_dtype else g
                     for g, t in zip(grads, op._outputs, strict=True)
                 ]
-            results = function(op, *filled)
-            results = list(results) if isinstance(results, (list, tuple)) else [results]
+            given: Any = function(op, *filled)
+            results: list[Gradient] = list(given) if isinstance(given, (list, tuple)) else [given]
             if len(results) != len(op._inputs):
                 raise ValueError(
                     f"Num gradients {len(results)} generated for op {op.name} ({op.type}) do not match num inputs "
@@ -277,7 +308,7 @@ class _Walk:
                 self.pending.setdefault(t, []).append(g)
 
     def _check_loop(self, op: Operation) -> None:
-        """Refuses to go, in the body of a loop, to what the loop began with."""
+        """Raises ValueError when a walk in the body of a loop leads to the loop's initial values."""
         if op.type not in ("Switch", "RefSwitch") or op._inputs[1]._op.type != "LoopCond":
             return
         if op._control_flow_context is not op.graph._get_control_flow_context():
@@ -293,7 +324,7 @@ class _Walk:
             "invariants or wrt the input parameters to the loop body."
         )
 
-    def _function(self, op: Operation) -> Any:
+    def _function(self, op: Operation) -> GradientFunction | None:
         if op._gradient_function is not None:
             return op._gradient_function
         override = op._attrs.get("_gradient_op_type")
@@ -314,32 +345,35 @@ class _Walk:
             return None
         return vjp
 
-    def _near(self, op: Operation) -> Any:
+    def _near(self, op: Operation) -> AbstractContextManager[None]:
         return colocate_with(op) if self.colocate else nullcontext()
 
-    def _summed(self, tensor: Tensor) -> Any:
+    def _summed(self, tensor: Tensor) -> Gradient:
         grads = self.pending.pop(tensor, None)
         if grads is None:
             return self.final.get(tensor)
         total = grads[0] if len(grads) == 1 else self._sum(tensor, grads)
+        # One of xs may be an input of another: its gradient is kept when the walk has passed it.
         if id(tensor) in self._kept:
             self.final[tensor] = total
         return total
 
-    def result(self, tensor: Tensor) -> Any:
+    def result(self, tensor: Tensor) -> Gradient:
         """The gradient that reached one of the sources."""
         return self._summed(tensor)
 
-    def _sum(self, tensor: Tensor, grads: list) -> Any:
+    def _sum(self, tensor: Tensor, grads: list[Tensor | IndexedSlices]) -> Tensor | IndexedSlices:
         with self._near(tensor._op):
-            if all(isinstance(g, IndexedSlices) for g in grads):
-                return _joined(grads)
+            slices = [g for g in grads if isinstance(g, IndexedSlices)]
+            if len(slices) == len(grads):
+                return _joined(slices)
             dense = [to_tensor(g) for g in grads]
             if self.method == AggregationMethod.EXPERIMENTAL_TREE:
                 total = dense[0]
                 for g in dense[1:]:
                     total = apply("AddN", [total, g])
                 return total
+            # First on each device, then between devices: one tensor per device crosses the network.
             return _added([_added(same, same[0]._op) for same in _by_device(dense)])
 
 
@@ -352,14 +386,14 @@ def _by_device(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 
 def _added(tensors: list[Tensor], beside: Operation | None = None) -> Tensor:
-    """The sum of tensors, made beside an operation whatever is around."""
+    """The sum of tensors, colocated with an operation regardless of the blocks around."""
     if len(tensors) == 1:
         return tensors[0]
     with nullcontext() if beside is None else colocate_with(beside, ignore_existing=True):
         return apply("AddN", tensors)
 
 
-def vjp(op: Operation, *grads: Any) -> list:
+def vjp(op: Operation, *grads: Tensor | None) -> list[Gradient]:
     """The gradient of any pure op: the vector-Jacobian product of its kernel, as an op of its own."""
     pairs = zip(grads, op._outputs, strict=True)
     given = [apply("ZerosLike", t) if g is None else g for g, t in pairs if _moves(t)]
@@ -372,7 +406,7 @@ def _moves(tensor: Tensor) -> bool:
     return tensor.dtype.base_dtype.is_floating or tensor.dtype.base_dtype.is_complex
 
 
-def _gated(results: list) -> list:
+def _gated(results: list[Gradient]) -> list[Gradient]:
     """The gradients of one op, none available before all are."""
     with name_scope("tuple"):
         with control_dependencies([r for r in results if r is not None]):
@@ -381,11 +415,12 @@ def _gated(results: list) -> list:
             return [_passed(r) for r in results]
 
 
-def _passed(grad: Any) -> Any:
+def _passed(grad: Gradient) -> Gradient:
     if grad is None:
         return None
     if isinstance(grad, IndexedSlices):
-        return IndexedSlices(_passed(grad.values), grad.indices, grad.dense_shape)
+        values = apply("Identity", grad.values, name="control_dependency")
+        return IndexedSlices(values, grad.indices, grad.dense_shape)
     return apply("Identity", grad, name="control_dependency")
 
 
@@ -408,22 +443,22 @@ def _joined(slices: list[IndexedSlices]) -> IndexedSlices:
     )
 
 
-def _out_of_order(node: Any) -> bool:
-    """Whether a node may be older than what it takes: it is or is in a loop or branch, or was given another input."""
+def _out_of_order(node: _Node) -> bool:
+    """Whether a node may be older than its inputs: it is or is in a loop or branch, or an input was replaced."""
     if not isinstance(node, Operation) or node._control_flow_context is not None:
         return True
     return any(t._op._id > node._id for t in node._inputs)
 
 
-def _position(node: Any) -> int:
+def _position(node: _Node) -> int:
     return node._id if isinstance(node, Operation) else max(t._op._id for t in node.exits)
 
 
-def _results(node: Any) -> Sequence[Tensor]:
+def _results(node: _Node) -> Sequence[Tensor]:
     return node._outputs if isinstance(node, Operation) else node.exits
 
 
-def _arguments(node: Any) -> list[Tensor]:
+def _arguments(node: _Node) -> list[Tensor]:
     """The inputs of an operation; for a loop, all that enters it."""
     if isinstance(node, Operation):
         return list(node._inputs)
@@ -431,14 +466,15 @@ def _arguments(node: Any) -> list[Tensor]:
     return [t._op._inputs[0] for t in node.enters] + captured
 
 
-def _loop_of(tensor: Tensor) -> Any:
+def _loop_of(tensor: Tensor) -> _Loop | None:
     """The loop that a tensor lies in."""
     context = tensor._op._control_flow_context
     if context is not None and tensor._op.type in ("Exit", "RefExit"):
         context = context.outer_context
     while context is not None and not context.IsWhileContext():
         context = context.outer_context
-    return context
+    loop: _Loop | None = context
+    return loop
 
 
 def _closure(start: set[int], follow: dict[int, set[int]]) -> set[int]:
@@ -456,8 +492,8 @@ def _trainable(tensor: Tensor) -> bool:
     return base.is_floating or base.is_complex or base.name in ("resource", "variant")
 
 
-def _settle_shape(op: Operation, tensor: Tensor, grad: Any) -> None:
-    """A gradient has the shape of its input: what is known of the one is known of the other."""
+def _settle_shape(op: Operation, tensor: Tensor, grad: Gradient) -> None:
+    """Gives a gradient the static shape of its input."""
     if not isinstance(grad, Tensor) or tensor.dtype.name == "resource":
         return
     if not grad.shape.is_compatible_with(tensor.shape):

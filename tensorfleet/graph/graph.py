@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import devices
 from tensorfleet.base.dtypes import DType
@@ -19,6 +19,12 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.source_lines import user_line
 from tensorfleet.graph.stacks import ControlGroup, Stacks, replaced
 
+if TYPE_CHECKING:
+    from tensorfleet.base.devices import DeviceLike
+    from tensorfleet.base.protos import GraphDef, OpDef, VersionDef
+    from tensorfleet.base.types import DTypeLike
+    from tensorfleet.graph.stacks import ColocationLines, DeviceFunction, DeviceLines
+
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
@@ -30,26 +36,28 @@ class Graph(Collections):
         self._lock = threading.RLock()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
-        self._lines: dict[Operation, tuple] = {}  # of the blocks around each that say where it is to be
+        self._lines: dict[
+            Operation, tuple[DeviceLines, ColocationLines]
+        ] = {}  # of the blocks around each that say where it is to be
         self._names_in_use: dict[str, int] = {}
-        self._collections: dict[Any, list] = {}
+        self._collections: dict[Hashable, list[Any]] = {}
         self._finalized = False
         self._edits = 0
         self._seed: int | None = None
         # Whether an operation without a seed of its own draws by it.
         self._seed_used = False
         self._unfeedable: set[Tensor] = set()
-        self._unfetchable: set[Any] = set()
+        self._unfetchable: set[Tensor | Operation] = set()
         self._functions: dict[str, Any] = {}
         self._function_names: set[str] = set()  # of those that are being made, too
         self._state = threading.local()
-        self._device_functions_outer: list = []
+        self._device_functions_outer: list[DeviceFunction | None] = []
         self._container = ""
         self._gradient_overrides: dict[str, str] = {}
         self._scoped_attrs: dict[str, Any] = {}
         self._kernel_labels: dict[str, str] = {}
         self._building_function = False
-        self._versions: Any = None
+        self._versions: VersionDef | None = None
         self._function_gradients: dict[str, str] = {}
 
     # -- what is in it --
@@ -79,7 +87,7 @@ class Graph(Collections):
 
     @property
     def _c_graph(self) -> Graph:
-        """What functions of TensorFlow's C library are given for a graph."""
+        """The graph itself, for functions of TensorFlow's C library."""
         return self
 
     def _unsafe_unfinalize(self) -> None:
@@ -117,34 +125,36 @@ class Graph(Collections):
         """The operation of that name; KeyError when there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
-        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+        op: Operation = self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+        return op
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor of that name (`op:0`); KeyError when there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+        tensor: Tensor = self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+        return tensor
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def as_graph_element(self, obj: object, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The Tensor or Operation that `obj` names or stands for."""
         with self._lock:
             return find_element(self, obj, allow_tensor, allow_operation)
 
-    def is_feedable(self, tensor: Any) -> bool:
+    def is_feedable(self, tensor: object) -> bool:
         """Whether the tensor may be fed."""
         return tensor not in self._unfeedable
 
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: object) -> bool:
         """Whether the tensor or operation may be fetched."""
         if isinstance(tensor_or_op, Tensor):
             return tensor_or_op not in self._unfetchable and tensor_or_op.op not in self._unfetchable
         return tensor_or_op not in self._unfetchable
 
-    def prevent_feeding(self, tensor: Any) -> None:
+    def prevent_feeding(self, tensor: Tensor) -> None:
         """Forbids feeding the tensor."""
         self._unfeedable.add(tensor)
 
-    def prevent_fetching(self, op: Any) -> None:
+    def prevent_fetching(self, op: Tensor | Operation) -> None:
         """Forbids fetching the operation's results."""
         self._unfetchable.add(op)
 
@@ -162,6 +172,7 @@ class Graph(Collections):
         """Adds an operation whose inputs and attributes are already checked; `name` ending in / is final."""
         self._check_not_finalized()
         if self._building_function:
+            # A body may use tensors of the graph around it: each becomes an argument of the function.
             inputs = [t if t.graph is self else self.capture(t) for t in inputs]
         for t in inputs:
             if t.graph is not self:
@@ -169,7 +180,7 @@ class Graph(Collections):
                     f"Tensor {t} must be from the same graph as the operation '{name.rstrip('/')}' being made. "
                     "Build both inside the same `with graph.as_default():`."
                 )
-        if type(name) is bytes:
+        if isinstance(name, bytes):
             name = name.decode()
         with self._lock:
             full = name[:-1] if name.endswith("/") else self.unique_name(name)
@@ -177,7 +188,9 @@ class Graph(Collections):
                 raise ValueError(f"'{full}' is not a valid node name")
             state = self._local()
             waits = self._control_inputs_for(inputs)
+            # Past the metaclass: Operation(...) itself is TensorFlow's constructor from a NodeDef.
             op: Operation = type.__call__(Operation, self, spec, full, inputs, waits, attrs, output_types)
+            # Before the operation is registered: when its shapes contradict, the graph does not keep it.
             infer_shapes(op)
             if self._scoped_attrs:
                 attrs.update(
@@ -198,11 +211,13 @@ class Graph(Collections):
                 t._consumers.append(op)
             for group in state.control_groups:
                 group.members.add(op)
+            # Device functions see the whole operation: replica_device_setter looks at its type and name.
             self._apply_device_functions(op)
             if colocated:
                 self._apply_colocation(op, state)
             if state.device_lines or state.colocation_lines:
                 self._lines[op] = state.device_lines, state.colocation_lines
+        # Contexts may add operations themselves (a Switch for an outer tensor): this one is complete by now.
         context = op._control_flow_context
         for t in op._inputs:
             theirs = t._op._control_flow_context
@@ -213,18 +228,18 @@ class Graph(Collections):
         return op
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands inside a function's body for a tensor of the graph around it."""
+        """The tensor in a function's body that stands for one of the graph around it."""
         raise ValueError(f"{tensor} is not an element of this graph.")
 
     def create_op(
         self,
         op_type: str,
         inputs: Sequence[Any],
-        dtypes: Any = None,
-        input_types: Any = None,
+        dtypes: Sequence[DTypeLike] | None = None,
+        input_types: Sequence[DTypeLike] | None = None,
         name: str | None = None,
         attrs: dict[str, Any] | None = None,
-        op_def: Any = None,
+        op_def: OpDef | None = None,
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
@@ -239,18 +254,19 @@ class Graph(Collections):
         self,
         op_type: str,
         inputs: Sequence[Any],
-        dtypes: Any = None,
-        input_types: Any = None,
+        dtypes: Sequence[DTypeLike] | None = None,
+        input_types: Sequence[DTypeLike] | None = None,
         name: str | None = None,
         attrs: dict[str, Any] | None = None,
-        op_def: Any = None,
+        op_def: OpDef | None = None,
         compute_device: bool = True,
     ) -> Operation:
         return self.create_op(op_type, inputs, dtypes, input_types, name, attrs, op_def)
 
     def _local(self) -> Stacks:
-        state = getattr(self._state, "stacks", None)
+        state: Stacks | None = getattr(self._state, "stacks", None)
         if state is None:
+            # The stacks belong to a thread: two threads can build one graph in different scopes.
             state = self._state.stacks = Stacks(self._device_functions_outer)
         return state
 
@@ -357,7 +373,7 @@ class Graph(Collections):
             stack.pop()
 
     @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: DeviceLike | DeviceFunction) -> Iterator[None]:
         """Places new operations: a device string, a `DeviceSpec`, a function of the op, or None to reset."""
         state = self._local()
         if device_name_or_function is None or callable(device_name_or_function):
@@ -378,20 +394,20 @@ class Graph(Collections):
             state.devices.pop()
 
     @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
         """Puts new operations on the device of `op`."""
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
         if op is not None and not isinstance(op, Operation):
-            op = self.as_graph_element(op)
-            op = op.op if isinstance(op, Tensor) else op
+            element = self.as_graph_element(op)
+            op = element.op if isinstance(element, Tensor) else element
         state = self._local()
         before = state.devices, state.colocation, state.device_lines, state.colocation_lines
         # The device of `op` rules: the devices named around this block do not apply inside it.
         state.devices, state.device_lines = [], ()
         state.colocation = [] if ignore_existing else list(state.colocation)
         state.colocation_lines = {} if ignore_existing else dict(state.colocation_lines)
-        if op is not None:
+        if isinstance(op, Operation):
             state.colocation.append(op)
             state.colocation_lines[op.name] = user_line()
         try:
@@ -400,10 +416,11 @@ class Graph(Collections):
             state.devices, state.colocation, state.device_lines, state.colocation_lines = before
 
     @contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
         """Makes new operations wait for these; None clears all dependencies of outer blocks."""
         state = self._local()
         if control_inputs is None:
+            # None also leaves the branch or loop around, as in TensorFlow: initializers are built outside of it.
             saved = state.control_groups, state.control_flow_context
             state.control_groups, state.control_flow_context = [], None
             try:
@@ -471,11 +488,11 @@ class Graph(Collections):
         self._local().control_flow_context = context
 
     @property
-    def _variable_creator_stack(self) -> list:
+    def _variable_creator_stack(self) -> list[Any]:
         return self._local().creators
 
     @_variable_creator_stack.setter
-    def _variable_creator_stack(self, creators: list) -> None:
+    def _variable_creator_stack(self, creators: list[Any]) -> None:
         self._local().creators = creators
 
     def switch_to_thread_local(self) -> None:
@@ -483,14 +500,14 @@ class Graph(Collections):
 
     # -- protos --
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """This graph as a `GraphDef`; with `from_version`, only what was added since."""
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """This graph as a `GraphDef`; with `from_version`, only operations added since."""
         from tensorfleet.graph.graphdef import export_graph
 
         return export_graph(self, from_version, add_shapes)
 
     @property
-    def graph_def_versions(self) -> Any:
+    def graph_def_versions(self) -> VersionDef:
         """The `VersionDef` written into this graph's GraphDef."""
         from tensorfleet.graph.graphdef import graph_versions
 

@@ -1,9 +1,9 @@
-"""Graphs as `GraphDef`: out to TensorBoard and TensorFlow; what it is made of, in from either."""
+"""Graphs as `GraphDef`: writing graphs, nodes and attributes; reading attributes."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,24 +11,27 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph import registry
-from tensorfleet.graph.checking import LARGEST_CONSTANT
+from tensorfleet.graph.checking import MAX_CONSTANT_BYTES
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor_proto import array_of, proto_of, stored_bytes
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import AttrValue, GraphDef, NodeDef, OpDef, VersionDef
 
 GRAPH_DEF_VERSION = 134  # the GraphDef version of TensorFlow 1.15
 _MIN_CONSUMER = 0
 
 
-def versions() -> Any:
+def versions() -> VersionDef:
     """The `VersionDef` of the graphs written here."""
     from tensorfleet.base.protos import VersionDef
 
     return VersionDef(producer=GRAPH_DEF_VERSION, min_consumer=_MIN_CONSUMER)
 
 
-def graph_versions(graph: Graph) -> Any:
-    """The `VersionDef` of a graph: that of what was imported into it, if anything was."""
+def graph_versions(graph: Graph) -> VersionDef:
+    """The `VersionDef` of a graph; after an import, that of the imported nodes."""
     found = versions()
     if graph._versions is not None:
         found.CopyFrom(graph._versions)
@@ -38,7 +41,7 @@ def graph_versions(graph: Graph) -> Any:
 # -- attributes ---------------------------------------------------------------------------------------
 
 
-def attr_to_proto(kind: str, value: Any, proto: Any) -> None:
+def attr_to_proto(kind: str, value: Any, proto: AttrValue) -> None:
     """Writes an attribute of a known kind into an `AttrValue`."""
     if kind.startswith("list("):
         target = proto.list
@@ -67,7 +70,7 @@ def attr_to_proto(kind: str, value: Any, proto: Any) -> None:
         raise TypeError(f"No way to write an attribute of kind {kind}.")
 
 
-def _append(kind: str, value: Any, target: Any) -> None:
+def _append(kind: str, value: Any, target: AttrValue.ListValue) -> None:
     if kind == "type":
         target.type.append(value.as_datatype_enum)
     elif kind == "int":
@@ -98,10 +101,11 @@ def attr_message(kind: str, value: Any, dtype: DType | None) -> Any:
     return list(getattr(message.list, inner)) if kind.startswith("list(") else getattr(message, inner)
 
 
-def guess_kind(value: Any) -> str:
+def guess_kind(value: object) -> str:
     """The kind of an attribute that is not in the op's declaration, such as `_class`."""
     if isinstance(value, (list, tuple)):
         return f"list({guess_kind(value[0]) if value else 'string'})"
+    # bool before int, whose subclass it is.
     kinds: list[tuple[Any, str]] = [
         (bool, "bool"),
         (int, "int"),
@@ -116,7 +120,7 @@ def guess_kind(value: Any) -> str:
     raise TypeError(f"An attribute cannot hold {value!r}.")
 
 
-def attr_from_proto(proto: Any) -> Any:
+def attr_from_proto(proto: AttrValue) -> Any:
     """The Python value of an `AttrValue`."""
     which = proto.WhichOneof("value")
     if which == "list":
@@ -134,7 +138,7 @@ def attr_from_proto(proto: Any) -> Any:
     return getattr(proto, which)
 
 
-def _list_from_proto(values: Any) -> list:
+def _list_from_proto(values: AttrValue.ListValue) -> list[Any]:
     if values.type:
         return [dtypes.as_dtype(t) for t in values.type]
     if values.shape:
@@ -151,11 +155,11 @@ def _list_from_proto(values: Any) -> list:
 # -- out ----------------------------------------------------------------------------------------------
 
 
-def op_def(spec: registry.OpSpec) -> Any:
+def op_def(spec: registry.OpSpec) -> OpDef:
     """The `OpDef` of an op type."""
     from tensorfleet.base.protos import OpDef
 
-    proto: Any = OpDef(name=spec.name, is_stateful=spec.stateful or spec.host)
+    proto = OpDef(name=spec.name, is_stateful=spec.stateful or spec.host)
     for args, target in ((spec.inputs, proto.input_arg), (spec.outputs, proto.output_arg)):
         for arg in args:
             made = target.add(name=arg.name, type_attr=arg.type_attr, is_ref=arg.is_ref)
@@ -163,17 +167,17 @@ def op_def(spec: registry.OpSpec) -> Any:
             if arg.dtype is not None:
                 made.type = arg.dtype.as_datatype_enum
     for attr in spec.attrs.values():
-        made = proto.attr.add(name=attr.name, type=attr.kind)
+        declared = proto.attr.add(name=attr.name, type=attr.kind)
         if attr.default is not registry.REQUIRED:
-            attr_to_proto(attr.kind, attr.default, made.default_value)
+            attr_to_proto(attr.kind, attr.default, declared.default_value)
         if attr.allowed is not None:
-            made.allowed_values.list.SetInParent()
+            declared.allowed_values.list.SetInParent()
             for v in attr.allowed:
-                _append("type" if isinstance(v, DType) else "string", v, made.allowed_values.list)
+                _append("type" if isinstance(v, DType) else "string", v, declared.allowed_values.list)
     return proto
 
 
-def node_def(op: Operation, add_shapes: bool = False) -> Any:
+def node_def(op: Operation, add_shapes: bool = False) -> NodeDef:
     """The `NodeDef` of an operation."""
     from tensorfleet.base.protos import NodeDef
 
@@ -194,13 +198,13 @@ def node_def(op: Operation, add_shapes: bool = False) -> Any:
     return node
 
 
-def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+def export_graph(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
     """A graph as a `GraphDef`."""
     from tensorfleet.base.protos import GraphDef
 
     proto = GraphDef(versions=graph_versions(graph))
     constants = (op._attrs["value"] for op in list(graph._ops) if op.type == "Const")
-    if sum(stored_bytes(value) for value in constants) >= LARGEST_CONSTANT:
+    if sum(stored_bytes(value) for value in constants) >= MAX_CONSTANT_BYTES:
         raise ValueError("GraphDef cannot be larger than 2GB. Keep large constants in files or variables.")
     # Other threads may be adding operations: whatever one here was given as input is further on in the list.
     for op in itertools.islice(graph._ops, from_version or 0, None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
@@ -10,19 +10,23 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients, listed
 from tensorfleet.graph.scopes import name_scope
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import TensorLike
+    from tensorfleet.graph.operation import Tensor
+
 
 @export("hessians")
 def hessians(
-    ys: Any,
-    xs: Any,
+    ys: TensorLike,
+    xs: TensorLike,
     name: str = "hessians",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
-) -> list:
+    aggregation_method: int | None = None,
+) -> list[Tensor]:
     """The matrices of second derivatives of the sum of `ys` with respect to each of `xs`."""
     xs = listed(xs)
-    options = dict(
+    options: dict[str, Any] = dict(
         colocate_gradients_with_ops=colocate_gradients_with_ops,
         gate_gradients=gate_gradients,
         aggregation_method=aggregation_method,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.devices import merged
 from tensorfleet.base.naming import export
@@ -15,6 +16,10 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import GRAPH_DEF_VERSION, attr_from_proto, attr_to_proto, graph_versions
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import GraphDef, NodeDef, OpList, TensorShapeProto, VersionDef
+    from tensorfleet.base.types import TensorLike
 
 # Up to this version a placeholder of unknown shape was written like a scalar one.
 _SCALAR_OR_UNKNOWN = 21
@@ -32,13 +37,13 @@ _UNBELIEVED = frozenset(_SHAPES_NOT_BELIEVED.split())
 
 @export("import_graph_def", "graph_util.import_graph_def")
 def import_graph_def(
-    graph_def: Any,
-    input_map: Any = None,
-    return_elements: Any = None,
+    graph_def: GraphDef,
+    input_map: Mapping[Any, TensorLike] | None = None,
+    return_elements: Iterable[str | bytes] | None = None,
     name: str | None = None,
-    op_dict: Any = None,
-    producer_op_list: Any = None,
-) -> list | None:
+    op_dict: object = None,
+    producer_op_list: OpList | None = None,
+) -> list[Any] | None:
     """Adds the nodes of a `GraphDef` to the default graph, under the scope `name` ("import" by default)."""
     graph_def = _as_graph_def(graph_def)
     if not isinstance(input_map or {}, dict):
@@ -55,8 +60,8 @@ def import_graph_def(
         return found.run(wanted)
 
 
-def extend_graph(graph: Graph, graph_def: Any, mapping: dict[str, Any]) -> None:
-    """Adds nodes under their own names and on their own devices; `mapping` says what they take from the graph."""
+def extend_graph(graph: Graph, graph_def: GraphDef, mapping: dict[str, Any]) -> None:
+    """Adds nodes under their own names and on their own devices; `mapping` gives their inputs from the graph."""
     check_graph_def(graph_def, mapping)
     with graph.as_default(), graph.name_scope(None):
         _Import(graph, graph_def, mapping, "", keep_devices=True).run(None)
@@ -65,7 +70,7 @@ def extend_graph(graph: Graph, graph_def: Any, mapping: dict[str, Any]) -> None:
 # -- what the caller says -----------------------------------------------------------------------------
 
 
-def _as_graph_def(graph_def: Any) -> Any:
+def _as_graph_def(graph_def: object) -> GraphDef:
     from tensorfleet.base.protos import GraphDef
 
     if isinstance(graph_def, GraphDef):
@@ -76,8 +81,8 @@ def _as_graph_def(graph_def: Any) -> Any:
     raise TypeError("graph_def must be a GraphDef proto.")
 
 
-def _write_defaults(graph_def: Any) -> None:
-    """Writes into the caller's own message what its nodes leave out, which scripts then read."""
+def _write_defaults(graph_def: GraphDef) -> None:
+    """Writes default attributes into the caller's own message; scripts read them there."""
     for node in graph_def.node:
         spec = registry.find(node.op)
         for attr in spec.attrs.values() if spec is not None else ():
@@ -85,7 +90,7 @@ def _write_defaults(graph_def: Any) -> None:
                 attr_to_proto(attr.kind, attr.default, node.attr[attr.name])
 
 
-def _text(name: Any) -> str:
+def _text(name: str | bytes) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
@@ -93,7 +98,7 @@ def _tensor_name(name: str) -> str:
     return name if name.startswith("^") or ":" in name else name + ":0"
 
 
-def _wanted_names(return_elements: Any) -> list[str] | None:
+def _wanted_names(return_elements: Iterable[str | bytes] | None) -> list[str] | None:
     if return_elements is None:
         return None
     wanted = [_text(e) for e in return_elements]
@@ -105,7 +110,7 @@ def _wanted_names(return_elements: Any) -> list[str] | None:
     return wanted
 
 
-def _as_tensors(graph: Graph, mapping: dict[str, Any], scope: str) -> dict[str, Any]:
+def _as_tensors(graph: Graph, mapping: dict[str, TensorLike], scope: str) -> dict[str, Any]:
     """The input map with tensors for values; operations stay, for control inputs."""
     if all(isinstance(v, (Tensor, Operation)) for v in mapping.values()):
         return mapping
@@ -123,7 +128,7 @@ def _as_tensors(graph: Graph, mapping: dict[str, Any], scope: str) -> dict[str, 
 # -- what the graph must be ---------------------------------------------------------------------------
 
 
-def _check_versions(versions: Any) -> None:
+def _check_versions(versions: VersionDef) -> None:
     from tensorfleet.base.versions import VERSION
 
     if versions.producer < 0:
@@ -143,7 +148,7 @@ def _check_versions(versions: Any) -> None:
         )
 
 
-def _check_colocation(graph_def: Any) -> None:
+def _check_colocation(graph_def: GraphDef) -> None:
     names = {node.name.encode() for node in graph_def.node}
     for node in graph_def.node:
         if "_class" not in node.attr:
@@ -171,7 +176,12 @@ class _Import:
     """One call of `import_graph_def`."""
 
     def __init__(
-        self, graph: Graph, graph_def: Any, mapping: dict[str, Any], scope: str, keep_devices: bool = False
+        self,
+        graph: Graph,
+        graph_def: GraphDef,
+        mapping: dict[str, Any],
+        scope: str,
+        keep_devices: bool = False,
     ) -> None:
         self.graph = graph
         self.graph_def = graph_def
@@ -185,8 +195,9 @@ class _Import:
         #: (operation, input, what it comes from) of the edges that lead back to the start of a loop
         self.back: list[tuple[Operation, int, str]] = []
 
-    def run(self, wanted: list[str] | None) -> list | None:
-        """Adds every node after its inputs, then looks up what is to be returned."""
+    def run(self, wanted: list[str] | None) -> list[Any] | None:
+        """Adds every node after its inputs, then looks up the elements to return."""
+        # First: operations that were removed from TensorFlow are accepted or refused by the version of the graph.
         self._merge_versions()
         for function in self.graph_def.library.function:  # read when it is first called
             self.graph._functions.setdefault(function.signature.name, function)
@@ -196,6 +207,7 @@ class _Import:
             self._add(name)
         for op, i, text in self.back:
             source, _, index = text.partition(":")
+            # The back edges of loops come last: their sources did not exist when the Merge was made.
             op._update_input(i, self._output(op.name, source, index))
         self._colocate()
         unused = [k for k in self.mapping if k not in self.used and not self._exists(k)]
@@ -222,7 +234,7 @@ class _Import:
         source, _, index = key.lstrip("^").partition(":")
         return source in self.made and int(index or 0) < max(1, len(self.made[source]._outputs))
 
-    def _element(self, name: str) -> Any:
+    def _element(self, name: str) -> Tensor | Operation:
         op_name, _, index = name.partition(":")
         if op_name not in self.made:
             kind = "tensor" if index else "node"
@@ -251,14 +263,14 @@ class _Import:
             self.made[current] = self._make(self.nodes[current])
             stack.pop()
 
-    def _needs(self, node: Any) -> list[str]:
+    def _needs(self, node: NodeDef) -> list[str]:
         return [
             text.lstrip("^").partition(":")[0]
             for text in node.input
             if _tensor_name(text) not in self.mapping and not self._leads_back(node, text)
         ]
 
-    def _leads_back(self, node: Any, text: str) -> bool:
+    def _leads_back(self, node: NodeDef, text: str) -> bool:
         """Whether an input closes a loop: it is set when everything is made."""
         if node.op not in _MERGES or text.startswith("^"):
             return False
@@ -276,7 +288,7 @@ class _Import:
 
     # -- one node --
 
-    def _make(self, node: Any) -> Operation:
+    def _make(self, node: NodeDef) -> Operation:
         inputs, controls, back = self._inputs(node)
         attrs = self._attrs(node)
         try:
@@ -298,7 +310,7 @@ class _Import:
             _believe(op, told)
         return op
 
-    def _inputs(self, node: Any) -> tuple[list[Tensor], list[Operation], list[tuple[int, str]]]:
+    def _inputs(self, node: NodeDef) -> tuple[list[Tensor], list[Operation], list[tuple[int, str]]]:
         """The inputs and control inputs of a node, and which inputs close a loop."""
         inputs: list[Tensor] = []
         controls: list[Operation] = []
@@ -324,7 +336,7 @@ class _Import:
                 inputs.append(self._output(node.name, source, index))
         return inputs, controls, back
 
-    def _attrs(self, node: Any) -> dict[str, Any]:
+    def _attrs(self, node: NodeDef) -> dict[str, Any]:
         spec = registry.get(node.op)
         if node.op == "Const" and node.attr["value"].tensor.dtype != node.attr["dtype"].type:
             raise ValueError(f"Node '{node.name}': its value is of another type than it says.")
@@ -374,8 +386,8 @@ class _Import:
         return group if made is None else b"loc:@" + made.name.encode()
 
 
-def _believe(op: Operation, told: Any) -> None:
-    """Narrows the shapes of an operation's outputs to those that the node was written with."""
+def _believe(op: Operation, told: Iterable[TensorShapeProto]) -> None:
+    """Narrows the shapes of an operation's outputs to those in the node."""
     for tensor, proto in zip(op._outputs, told, strict=False):
         shape = TensorShape(proto)
         if not tensor._shape.is_compatible_with(shape):

@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices`: some rows of a tensor; and the base of all that stands for several tensors."""
+"""`tf.IndexedSlices`: some rows of a tensor; and the base of composite tensors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.graph.operation import Operation, Tensor
 
 if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
     from tensorfleet.graph.graph import Graph
 
 
 class CompositeTensor:
-    """What stands for several tensors: sparse tensors, rows of a larger tensor."""
+    """Base of values that consist of several tensors: sparse tensors, rows of a larger tensor."""
 
 
 class IndexedSlices(CompositeTensor):
-    """Rows `values` at positions `indices` of a larger tensor: what a gather's gradient is."""
+    """Rows `values` at positions `indices` of a larger tensor, such as the gradient of a gather."""
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values
@@ -78,6 +79,6 @@ class IndexedSlices(CompositeTensor):
 class IndexedSlicesValue(NamedTuple):
     """The numpy form of an `IndexedSlices`."""
 
-    values: Any
-    indices: Any
-    dense_shape: Any
+    values: Array
+    indices: Array
+    dense_shape: Any  # an array, or None where it is not known

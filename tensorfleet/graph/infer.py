@@ -46,7 +46,7 @@ def _check_age(op: Operation, removed: int, instead: str) -> None:
 _RANK = re.compile(r"^Shape \((.*)\) must have rank (at least |at most |)(\d+)$")
 
 
-def _rank_text(found: re.Match) -> str:
+def _rank_text(found: re.Match[str]) -> str:
     dims, words, rank = found.groups()
     return f"Shape must be {words}rank {rank} but is rank {len(dims.split(', ')) if dims else 0}"
 

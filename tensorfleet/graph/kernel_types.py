@@ -1,25 +1,29 @@
-"""What kernels are given besides arrays, as protocols: the runtime, which comes later in a step, has the classes."""
+"""The arguments of kernels besides arrays, as protocols. Their classes are in the runtime, a later folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from tensorfleet.base import errors
+    from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
 
 #: The function that computes an op. Its parameters follow the op's signature (graph/registry.py).
 Kernel: TypeAlias = Callable[..., Any]
 
 
+T = TypeVar("T")
+
+
 class Event(Protocol):
     """An event that a step waits for, as `threading.Event` is."""
 
     def set(self) -> None:
-        """Wakes whoever waits."""
+        """Wakes the waiting thread."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it is set before the time is over."""
@@ -32,7 +36,11 @@ class Resources(Protocol):
     def owner(self) -> str:
         """The task that has them, "" in one process."""
 
-    def get(self, container: str, kind: str, name: str, make: Callable[[], Any]) -> Any:
+    @property
+    def finished(self) -> bool:
+        """Whether the session that had them ended in good order."""
+
+    def get(self, container: str, kind: str, name: str, make: Callable[[], T]) -> T:
         """The resource of that kind and name, made at the first call."""
 
 
@@ -45,19 +53,19 @@ class Step(Protocol):
 
     @property
     def asker(self) -> Any:
-        """Who asked for the results, when it was another process: it may have gone."""
+        """The process that asked for the results, if it is another one: it may have gone."""
 
-    def wait(self, event: Any, what: str, long: Any = None) -> None:
+    def wait(self, event: Event, what: str, long: object = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
 
-    def hold(self, held: Any) -> None:
-        """Has `held.set()` called when the step ends, unless it is let go before."""
+    def hold(self, held: Event) -> None:
+        """Has `held.set()` called when the step ends, unless it is released before."""
 
-    def let_go(self, held: Any) -> None:
-        """Ends what `hold` began."""
+    def release(self, held: Event) -> None:
+        """Undoes `hold`."""
 
-    def stoppable(self, call: Any) -> Any:
-        """What a Python function returns, which is interrupted when the step is cancelled."""
+    def stoppable(self, call: Callable[[], T]) -> T:
+        """Calls a Python function, which is interrupted when the step is cancelled; gives its result."""
 
 
 class VariableMemory(Protocol):
@@ -73,7 +81,7 @@ class VariableMemory(Protocol):
 
 
 class HostContext(Protocol):
-    """What a host op's kernel receives instead of an array namespace."""
+    """The first argument of a host op's kernel, in place of the array namespace."""
 
     @property
     def op(self) -> Operation:
@@ -96,9 +104,12 @@ class HostContext(Protocol):
 
 
 class Check(Protocol):
-    """What a kernel calls to refuse its arguments: at once in NumPy, when the program has run under XLA."""
+    """The function with which a kernel refuses its arguments: at once in NumPy, after the program has run in XLA."""
 
     def __call__(
-        self, ok: Any, message: Callable[[], str] | str, kind: type[errors.OpError] | None = None
+        self,
+        ok: Array | np.bool_ | bool,
+        message: Callable[[], str] | str,
+        kind: type[errors.OpError] | None = None,
     ) -> None:
         """Raises with the message unless every element of `ok` is true."""

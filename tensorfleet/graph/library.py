@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.shapes import TensorShape, as_shape
@@ -19,11 +19,14 @@ from tensorfleet.graph.graphdef import attr_from_proto, attr_to_proto, guess_kin
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.graph.operation import Operation, Tensor, arg_count
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import FunctionDef, GraphDef, NodeDef
+
 # -- out ----------------------------------------------------------------------------------------------
 
 
-def add_library(proto: Any, graph: Graph, ops: Iterable[Operation] | None = None) -> None:
-    """Adds the functions of a graph to a GraphDef: all, or those that some operations use, directly or not."""
+def add_library(proto: GraphDef, graph: Graph, ops: Iterable[Operation] | None = None) -> None:
+    """Adds the functions of a graph to a GraphDef: all, or the ones that some operations use, directly or not."""
     names = list(graph._functions) if ops is None else _used(graph, ops)
     for name in names:
         body = graph._functions[name]
@@ -57,17 +60,18 @@ def _named(op: Operation) -> list[str]:
     return [str(v) for k, v in op._attrs.items() if k in kinds and kinds[k].kind == "func"]
 
 
-def function_def(graph: FunctionGraph) -> Any:
+def function_def(graph: FunctionGraph) -> FunctionDef:
     """A function's body as a `FunctionDef`."""
     from tensorfleet.base.protos import FunctionDef
 
-    proto: Any = FunctionDef()
+    proto: FunctionDef = FunctionDef()
     proto.signature.name = graph.name
     proto.signature.description = graph.told.get("description") or ""
     for key, value in graph.told.get("attrs", {}).items():
         attr_to_proto(guess_kind(value), value, proto.attr[key])
     arguments: dict[Tensor, str] = {}
     for i, tensor in enumerate((*graph.inputs, *graph.captures.values())):
+        # TensorFlow takes lower-case argument names only; the number keeps them apart.
         arguments[tensor] = name = re.sub(r"[^a-z0-9_]", "_", tensor._op.name.lower()).strip("_") + f"_{i}"
         proto.signature.input_arg.add(name=name, type=tensor.dtype.base_dtype.as_datatype_enum)
         proto.arg_attr[i].attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape.as_proto())
@@ -77,9 +81,12 @@ def function_def(graph: FunctionGraph) -> Any:
 
 
 def add_body(
-    proto: Any, operations: Iterable[Operation], arguments: dict[Tensor, str], results: dict[str, Tensor]
+    proto: FunctionDef,
+    operations: Iterable[Operation],
+    arguments: dict[Tensor, str],
+    results: dict[str, Tensor],
 ) -> None:
-    """Adds to a `FunctionDef` what it computes, from tensors that are its arguments, and the names of its results."""
+    """Adds operations to a `FunctionDef`, and the names of its results."""
     given = {tensor._op: name for tensor, name in arguments.items()}
     for op in operations:
         if op not in given:
@@ -109,7 +116,7 @@ def _reference(tensor: Tensor, arguments: dict[Tensor, str]) -> str:
 # -- in -----------------------------------------------------------------------------------------------
 
 
-def plain_nodes(proto: Any) -> Any:
+def plain_nodes(proto: FunctionDef) -> GraphDef:
     """The nodes of a `FunctionDef` as a `GraphDef`, in which the arguments are missing."""
     from tensorfleet.base.protos import GraphDef
 
@@ -123,7 +130,7 @@ def plain_nodes(proto: Any) -> Any:
     return plain
 
 
-def body_of(graph: Graph, proto: Any, shapes: Sequence[Any] | None = None) -> FunctionGraph:
+def body_of(graph: Graph, proto: FunctionDef, shapes: Sequence[Any] | None = None) -> FunctionGraph:
     """The body that a `FunctionDef` describes; `shapes` are those of its arguments, if they are known otherwise."""
     made = FunctionGraph(proto.signature.name, graph)
     nodes, plain = {n.name: n for n in proto.node_def}, plain_nodes(proto)
@@ -144,15 +151,15 @@ def body_of(graph: Graph, proto: Any, shapes: Sequence[Any] | None = None) -> Fu
     return made
 
 
-def _shape_of(proto: Any, i: int) -> Any:
+def _shape_of(proto: FunctionDef, i: int) -> TensorShape:
     if i in proto.arg_attr and "_output_shapes" in proto.arg_attr[i].attr:
-        shapes = attr_from_proto(proto.arg_attr[i].attr["_output_shapes"])
+        shapes: list[TensorShape] = attr_from_proto(proto.arg_attr[i].attr["_output_shapes"])
         if shapes:
             return shapes[0]
     return TensorShape(None)
 
 
-def _plain(text: str, nodes: dict[str, Any]) -> str:
+def _plain(text: str, nodes: dict[str, NodeDef]) -> str:
     """A reference inside a function as one inside a graph."""
     name, _, rest = text.partition(":")
     if text.startswith("^") or not rest:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, index, logging
 from tensorfleet.base.formats.atomic_files import whole_file
@@ -18,30 +18,46 @@ from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.base.protos import (
+        CollectionDef,
+        GraphDef,
+        MetaGraphDef,
+        NodeDef,
+        OpDef,
+        OpList,
+        SaverDef,
+    )
+    from tensorfleet.base.types import PathLike, TensorLike
+
 # Collections whose items are written as protos: name -> (proto name, to_proto, from_proto).
-_PROTO_COLLECTIONS: dict[Any, tuple[str, Callable, Callable]] = {}
+_PROTO_COLLECTIONS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {}
 # What a part of a graph takes from outside is named after this in it, and listed in the collection of that name.
 _UNBOUND = "unbound_inputs"
 
 
-def register_proto_function(name: Any, proto_type: str, to_proto: Callable, from_proto: Callable) -> None:
+def register_proto_function(
+    name: str, proto_type: str, to_proto: Callable[..., Any], from_proto: Callable[..., Any]
+) -> None:
     """Declares how the items of a collection are written into MetaGraphs."""
     _PROTO_COLLECTIONS[name] = (proto_type, to_proto, from_proto)
 
 
-def _as_protos(collection_name: Any) -> tuple[str, Callable, Callable] | None:
+def _as_protos(collection_name: str) -> tuple[str, Callable[..., Any], Callable[..., Any]] | None:
     index.load("collection", collection_name)
     return _PROTO_COLLECTIONS.get(collection_name)
 
 
-def to_proto_function(collection_name: Any) -> Callable | None:
-    """What writes the items of a collection, if it was declared."""
+def to_proto_function(collection_name: str) -> Callable[..., Any] | None:
+    """The function that writes the items of a collection, if one was declared."""
     declared = _as_protos(collection_name)
     return declared[1] if declared else None
 
 
-def from_proto_function(collection_name: Any) -> Callable | None:
-    """What reads the items of a collection, if it was declared."""
+def from_proto_function(collection_name: str) -> Callable[..., Any] | None:
+    """The function that reads the items of a collection, if one was declared."""
     declared = _as_protos(collection_name)
     return declared[2] if declared else None
 
@@ -49,10 +65,10 @@ def from_proto_function(collection_name: Any) -> Callable | None:
 @export("train.export_meta_graph")
 def export_meta_graph(
     filename: str | None = None,
-    meta_info_def: Any = None,
-    graph_def: Any = None,
-    saver_def: Any = None,
-    collection_list: Any = None,
+    meta_info_def: MetaGraphDef.MetaInfoDef | None = None,
+    graph_def: GraphDef | None = None,
+    saver_def: SaverDef | None = None,
+    collection_list: Iterable[str] | None = None,
     as_text: bool = False,
     graph: Graph | None = None,
     export_scope: str | None = None,
@@ -61,11 +77,11 @@ def export_meta_graph(
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
     **kwargs: Any,
-) -> Any:
+) -> MetaGraphDef:
     """The graph with its collections as a `MetaGraphDef`, also written to `filename` when given.
 
-    With `export_scope`, only what is under that scope; what it takes from outside is listed in the collection
-    "unbound_inputs" (or `unbound_inputs_col_name`), and given as `input_map` when it is imported.
+    With `export_scope`, only the nodes under that scope; their inputs from outside are listed in the collection
+    "unbound_inputs" (or `unbound_inputs_col_name`). Give them as `input_map` when you import it.
     """
     from tensorfleet.base.protos import MetaGraphDef
 
@@ -101,7 +117,7 @@ def export_meta_graph(
     return meta
 
 
-def _drop_other_savers(graph_def: Any, saver_def: Any) -> None:
+def _drop_other_savers(graph_def: GraphDef, saver_def: SaverDef | None) -> None:
     """Removes the operations of all savers but one, or of all."""
     scopes = {n.name.rpartition("/")[0] for n in graph_def.node if n.op == "SaveV2"}
     if saver_def is not None:
@@ -112,8 +128,8 @@ def _drop_other_savers(graph_def: Any, saver_def: Any) -> None:
     graph_def.node.extend(kept)
 
 
-def _describe(meta: Any, strip: bool) -> None:
-    """Which version wrote it, and what the ops are that it uses."""
+def _describe(meta: MetaGraphDef, strip: bool) -> None:
+    """Adds the version that wrote it and the ops that it uses."""
     info = meta.meta_info_def
     if strip:
         strip_default_attrs(meta.graph_def)
@@ -124,7 +140,7 @@ def _describe(meta: Any, strip: bool) -> None:
     info.tensorflow_git_version = GIT_VERSION
 
 
-def used_ops(graph_def: Any) -> list[str]:
+def used_ops(graph_def: GraphDef) -> list[str]:
     """The types of a graph's operations, those inside the functions that it calls too."""
     bodies = {f.signature.name: f.node_def for f in graph_def.library.function}
     seen: set[str] = set()
@@ -139,7 +155,7 @@ def used_ops(graph_def: Any) -> list[str]:
     return sorted(seen - set(bodies))
 
 
-def ops_of(graph_def: Any) -> Any:
+def ops_of(graph_def: GraphDef) -> OpList:
     """The `OpDef`s of the ops that a graph uses, as an `OpList`."""
     from tensorfleet.base.protos import OpList
 
@@ -151,11 +167,11 @@ def ops_of(graph_def: Any) -> Any:
 
 
 @functools.cache
-def _known_op(name: str) -> Any:
+def _known_op(name: str) -> OpDef:
     return op_def(registry.get(name))
 
 
-def strip_default_attrs(graph_def: Any) -> None:
+def strip_default_attrs(graph_def: GraphDef) -> None:
     """Removes the attributes of nodes, also of those in functions, that have the value they would have anyway."""
     bodies = [graph_def.node, *(f.node_def for f in graph_def.library.function)]
     for node in (node for body in bodies for node in body):
@@ -167,8 +183,8 @@ def strip_default_attrs(graph_def: Any) -> None:
                 del node.attr[attr.name]
 
 
-def _keep_scope(graph_def: Any, scope: str) -> list[str]:
-    """Leaves only the nodes of a scope, without its name; gives the names of what they take from outside."""
+def _keep_scope(graph_def: GraphDef, scope: str) -> list[str]:
+    """Leaves only the nodes of a scope, without its name; gives the names of their inputs from outside."""
     prefix = scope.rstrip("/") + "/"
     unbound: dict[str, None] = {}
     kept = [type(n).FromString(n.SerializeToString()) for n in graph_def.node if n.name.startswith(prefix)]
@@ -189,7 +205,7 @@ def _keep_scope(graph_def: Any, scope: str) -> list[str]:
     return list(unbound)
 
 
-def _keep_places(node: Any, prefix: str, scope: str) -> None:
+def _keep_places(node: NodeDef, prefix: str, scope: str) -> None:
     """Keeps which nodes of the same scope a node must be beside."""
     if "_class" not in node.attr:
         return
@@ -202,7 +218,7 @@ def _keep_places(node: Any, prefix: str, scope: str) -> None:
 
 
 def add_collection_def(
-    meta_graph_def: Any, key: str, graph: Graph | None = None, export_scope: Any = None
+    meta_graph_def: MetaGraphDef, key: str, graph: Graph | None = None, export_scope: str | None = None
 ) -> None:
     """Writes a collection into a `MetaGraphDef`, when its items have a written form."""
     if not isinstance(key, (str, bytes)):
@@ -214,11 +230,12 @@ def add_collection_def(
     try:
         _write_collection(meta_graph_def, key, items, export_scope)
     except (TypeError, ValueError, AttributeError, errors.OpError) as e:
+        # Half a collection would be read as a whole one.
         meta_graph_def.collection_def.pop(key, None)
         logging.warning("Collection %r was not written: %s", key, e)
 
 
-def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> None:
+def _write_collection(meta: MetaGraphDef, name: str, items: list[Any], scope: str | None) -> None:
     target = meta.collection_def[name]
     if _as_protos(name) and all(hasattr(i, "to_proto") for i in items):
         protos = [i.to_proto(scope) if scope else i.to_proto() for i in items]
@@ -241,15 +258,15 @@ def _write_collection(meta: Any, name: str, items: list, scope: str | None) -> N
 
 
 def import_meta_graph_def(
-    meta_graph_or_file: Any,
+    meta_graph_or_file: PathLike | MetaGraphDef,
     clear_devices: bool = False,
     graph: Graph | None = None,
     import_scope: str | None = None,
-    input_map: Any = None,
+    input_map: Mapping[Any, TensorLike] | None = None,
     unbound_inputs_col_name: str | None = _UNBOUND,
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
-    return_elements: Any = None,
-) -> tuple[Any, str, Any]:
+    return_elements: Iterable[str | bytes] | None = None,
+) -> tuple[MetaGraphDef, str, Any]:
     """Adds a MetaGraph's nodes and collections to a graph; gives its message, where it went, and `return_elements`."""
     from tensorfleet.base.protos import MetaGraphDef
 
@@ -276,7 +293,7 @@ def import_meta_graph_def(
     return meta, scope, found
 
 
-def _check_bound(meta: Any, collection: str, input_map: Any) -> None:
+def _check_bound(meta: MetaGraphDef, collection: str, input_map: Mapping[Any, TensorLike] | None) -> None:
     listed = meta.collection_def[collection].bytes_list.value if collection in meta.collection_def else ()
     missing = [name.decode() for name in listed if name.decode() not in (input_map or {})]
     if missing:
@@ -290,8 +307,10 @@ def scope_of_import(graph: Graph, import_scope: str | None) -> str:
     return graph.unique_name(import_scope or "", mark_as_used=False)
 
 
-def _read_collection(graph: Graph, name: str, stored: Any, scope: str, seen: dict[bytes, Any]) -> list:
-    """The items of a collection. What is in several of them is one object, that `seen` remembers."""
+def _read_collection(
+    graph: Graph, name: str, stored: CollectionDef, scope: str, seen: dict[bytes, Any]
+) -> list[Any]:
+    """The items of a collection. An item of several collections is one object, which `seen` remembers."""
     kind = stored.WhichOneof("kind")
     if kind == "node_list":
         return [graph.as_graph_element(prepend_scope(v, scope)) for v in stored.node_list.value]
@@ -308,7 +327,7 @@ def _read_collection(graph: Graph, name: str, stored: Any, scope: str, seen: dic
     return list(getattr(stored, kind).value) if kind else []
 
 
-def read_meta_graph_file(filename: str) -> Any:
+def read_meta_graph_file(filename: str) -> MetaGraphDef:
     """Reads a `MetaGraphDef`, binary or text."""
     from google.protobuf import text_format
 
@@ -330,7 +349,7 @@ def read_meta_graph_file(filename: str) -> Any:
 
 
 @export("train.write_graph", "io.write_graph")
-def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
+def write_graph(graph_or_graph_def: Graph | Message, logdir: str, name: str, as_text: bool = True) -> str:
     """Writes a graph to `logdir/name` as text or binary; returns the path."""
     from google.protobuf import text_format
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
@@ -12,7 +12,13 @@ from tensorfleet.graph import registry, source_lines
 from tensorfleet.graph.references import Reference
 
 if TYPE_CHECKING:
+    from tensorfleet.base.devices import DeviceLike
+    from tensorfleet.base.protos import NodeDef, OpDef
+    from tensorfleet.base.shapes import AnyShape
+    from tensorfleet.base.types import Array, DTypeLike, FeedDict, TensorLike
     from tensorfleet.graph.graph import Graph
+    from tensorfleet.graph.registry import GradientFunction
+    from tensorfleet.graph.scopes import SessionLike
 
 
 class _ByNode(type):
@@ -23,21 +29,21 @@ class _ByNode(type):
 
 
 def _of_node(
-    node_def: Any,
+    node_def: NodeDef,
     g: Graph,
     inputs: Sequence[Tensor] | None = None,
-    output_types: Any = None,
+    output_types: object = None,
     control_inputs: Sequence[Any] | None = None,
-    input_types: Any = None,
+    input_types: object = None,
     original_op: Operation | None = None,
-    op_def: Any = None,
+    op_def: object = None,
 ) -> Operation:
     if not hasattr(node_def, "attr"):
         raise TypeError(f"node_def needs to be a NodeDef: {node_def}")
     if not hasattr(g, "add_op"):
         raise TypeError(f"g needs to be a Graph: {g}")
     with g.device(None), g.control_dependencies(None), g.control_dependencies(control_inputs or []):
-        made = g.create_op(node_def.op, inputs or [], name=f"{node_def.name}/", attrs=node_def.attr)
+        made = g.create_op(node_def.op, inputs or [], name=f"{node_def.name}/", attrs=dict(node_def.attr))
     made._set_device(node_def.device)
     made._original_op = original_op
     return made
@@ -85,8 +91,9 @@ class Operation(metaclass=_ByNode):
         self._device = ""
         self._original_op: Operation | None = None
         self._control_flow_context: Any = None
-        self._constant: Any = None  # memo of graph.constant.constant_value, per output
-        self._gradient_function: Callable | None = None
+        self._constant: tuple[Array, ...] | None = None  # memo of graph.constant.constant_value, per output
+        self._gradient_function: GradientFunction | None = None
+        # Code and line pairs only: the text is read when an error or `traceback` shows it.
         self._stack = source_lines.user_stack()
         self._id = 0
         self._outputs = tuple(Tensor(self, i, t) for i, t in enumerate(output_types))
@@ -129,14 +136,14 @@ class Operation(metaclass=_ByNode):
         return self._id
 
     @property
-    def op_def(self) -> Any:
+    def op_def(self) -> OpDef:
         """The `OpDef` proto of this operation's type."""
         from tensorfleet.graph.graphdef import op_def
 
         return op_def(self.spec)
 
     @property
-    def node_def(self) -> Any:
+    def node_def(self) -> NodeDef:
         """The `NodeDef` proto of this operation."""
         from tensorfleet.graph.graphdef import node_def
 
@@ -190,7 +197,7 @@ class Operation(metaclass=_ByNode):
             return attr_message(kind, value, self._attrs.get("dtype"))
         return value
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: FeedDict | None = None, session: SessionLike | None = None) -> None:
         """Runs this operation in `session`, or in the default session."""
         from tensorfleet.graph.scopes import session_for
 
@@ -205,7 +212,7 @@ class Operation(metaclass=_ByNode):
         self._attrs[name] = attr_from_proto(value) if hasattr(value, "WhichOneof") else value
         self.graph._touched()
 
-    def _set_device(self, device: Any) -> None:
+    def _set_device(self, device: DeviceLike) -> None:
         from tensorfleet.base.devices import canonical_name
 
         self._device = canonical_name(device)
@@ -255,7 +262,7 @@ class Operation(metaclass=_ByNode):
         self.graph._touched()
 
     def _forget_constant(self) -> None:
-        """Drops what was known of the values of this operation, and of those made from them."""
+        """Drops the known values of this operation, and of operations that use them."""
         stack = [self]
         while stack:
             op = stack.pop()
@@ -289,7 +296,8 @@ class Operation(metaclass=_ByNode):
 def arg_count(arg: registry.Arg, attrs: dict[str, Any]) -> int:
     """How many tensors one declared argument stands for."""
     if arg.number_attr:
-        return attrs[arg.number_attr]
+        number: int = attrs[arg.number_attr]
+        return number
     if arg.type_list_attr:
         return len(attrs[arg.type_list_attr])
     return 1
@@ -302,7 +310,7 @@ class Tensor:
     __array_priority__ = 100
     _why_symbolic = " in Graph execution"
 
-    def __init__(self, op: Operation, value_index: int, dtype: Any) -> None:
+    def __init__(self, op: Operation, value_index: int, dtype: DTypeLike) -> None:
         self._op = op
         self._value_index = value_index
         self._dtype: DType = dtypes.as_dtype(dtype)
@@ -341,21 +349,21 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape while the graph is built."""
+        """The static shape: as much as is known while the graph is built."""
         return self._shape
 
-    def _shape_as_list(self) -> list | None:
+    def _shape_as_list(self) -> list[Any] | None:
         return None if self.shape.ndims is None else self.shape.as_list()
 
-    def _shape_tuple(self) -> tuple | None:
+    def _shape_tuple(self) -> tuple[Any, ...] | None:
         return None if self.shape.rank is None else tuple(self.shape.as_list())
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape while the graph is built."""
+        """The static shape: as much as is known while the graph is built."""
         return self._shape
 
-    def set_shape(self, shape: Any) -> None:
-        """Adds to what is known of the shape; ValueError when it contradicts."""
+    def set_shape(self, shape: AnyShape) -> None:
+        """Narrows the static shape; ValueError when the two contradict."""
         given = as_shape(shape)
         if not self._shape.is_compatible_with(given):
             raise ValueError(difference(self._shape, given))
@@ -366,7 +374,7 @@ class Tensor:
         return list(self._consumers)
 
     def _as_tf_output(self) -> Tensor:
-        """What functions of TensorFlow's C library are given for a tensor."""
+        """The tensor itself, for functions of TensorFlow's C library."""
         return self
 
     def _as_node_def_input(self) -> str:
@@ -375,7 +383,7 @@ class Tensor:
     def _rank(self) -> int | None:
         return self._shape.rank
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: FeedDict | None = None, session: SessionLike | None = None) -> Any:
         """The value of this tensor, run in `session` or in the default session."""
         from tensorfleet.graph.scopes import session_for
 
@@ -400,13 +408,13 @@ class Tensor:
             "`len(x)` for shape information."
         )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         raise errors.OperatorNotAllowedInGraphError(
             f"iterating over `tf.Tensor` is not allowed{self._why_symbolic}: Tensor objects are only iterable when eager "
             "execution is enabled. Use tf.map_fn, or tf.unstack when its first dimension is known."
         )
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(
             f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Use sess.run(tensor)."
         )
@@ -416,34 +424,34 @@ class Tensor:
 
     if TYPE_CHECKING:  # set by tensorfleet.ops.operators and tensorfleet.ops.array.indexing
 
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __rfloordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __rmod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __rmatmul__(self, other: Any) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __rand__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __ror__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __rxor__(self, other: Any) -> Tensor: ...
-        def __div__(self, other: Any) -> Tensor: ...
-        def __rdiv__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
+        def __add__(self, other: TensorLike) -> Tensor: ...
+        def __radd__(self, other: TensorLike) -> Tensor: ...
+        def __sub__(self, other: TensorLike) -> Tensor: ...
+        def __rsub__(self, other: TensorLike) -> Tensor: ...
+        def __mul__(self, other: TensorLike) -> Tensor: ...
+        def __rmul__(self, other: TensorLike) -> Tensor: ...
+        def __truediv__(self, other: TensorLike) -> Tensor: ...
+        def __rtruediv__(self, other: TensorLike) -> Tensor: ...
+        def __floordiv__(self, other: TensorLike) -> Tensor: ...
+        def __rfloordiv__(self, other: TensorLike) -> Tensor: ...
+        def __mod__(self, other: TensorLike) -> Tensor: ...
+        def __rmod__(self, other: TensorLike) -> Tensor: ...
+        def __pow__(self, other: TensorLike) -> Tensor: ...
+        def __rpow__(self, other: TensorLike) -> Tensor: ...
+        def __matmul__(self, other: TensorLike) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike) -> Tensor: ...
+        def __and__(self, other: TensorLike) -> Tensor: ...
+        def __rand__(self, other: TensorLike) -> Tensor: ...
+        def __or__(self, other: TensorLike) -> Tensor: ...
+        def __ror__(self, other: TensorLike) -> Tensor: ...
+        def __xor__(self, other: TensorLike) -> Tensor: ...
+        def __rxor__(self, other: TensorLike) -> Tensor: ...
+        def __div__(self, other: TensorLike) -> Tensor: ...
+        def __rdiv__(self, other: TensorLike) -> Tensor: ...
+        def __lt__(self, other: TensorLike) -> Tensor: ...
+        def __le__(self, other: TensorLike) -> Tensor: ...
+        def __gt__(self, other: TensorLike) -> Tensor: ...
+        def __ge__(self, other: TensorLike) -> Tensor: ...
         def __neg__(self) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
         def __invert__(self) -> Tensor: ...

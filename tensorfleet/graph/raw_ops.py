@@ -26,12 +26,12 @@ _ARGUMENTS: dict[str, dict[str, str]] = {
 }
 
 
-def raw_op(op_type: str) -> Callable | None:
+def raw_op(op_type: str) -> Callable[..., Any] | None:
     """The function of `tf.raw_ops` for an op type, which takes keywords only; None when there is no such op."""
     return _function(op_type, inspect.Parameter.KEYWORD_ONLY) if registry.find(op_type) else None
 
 
-def op_function(name: str) -> Callable | None:
+def op_function(name: str) -> Callable[..., Any] | None:
     """The function TensorFlow generates for an op, by its name in lower case; None when there is no such op."""
     if name[:1].isupper():
         return raw_op(name)
@@ -39,7 +39,7 @@ def op_function(name: str) -> Callable | None:
     return positional(op_type) if op_type else None
 
 
-def positional(op_type: str) -> Callable:
+def positional(op_type: str) -> Callable[..., Any]:
     """The function TensorFlow generates for an op type."""
     return _function(op_type, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -49,7 +49,7 @@ def _op_types() -> dict[str, str]:
     return {name.lower(): name for name in registry.all_ops()}
 
 
-def _function(op_type: str, kind: Any) -> Callable:
+def _function(op_type: str, kind: inspect._ParameterKind) -> Callable[..., Any]:
     spec = registry.get(op_type)
     inputs = [arg.name for arg in spec.inputs]
     called = _ARGUMENTS.get(op_type, {})
@@ -58,7 +58,7 @@ def _function(op_type: str, kind: Any) -> Callable:
         [inspect.Parameter(called.get(n, n), kind, default=d) for n, d in _parameters(spec)]
     )
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         if args and kind is inspect.Parameter.KEYWORD_ONLY:
             raise TypeError(
                 f"{op_type} only takes keyword args (possible keys: {list(signature.parameters)}). "

@@ -1,4 +1,4 @@
-"""References: what tells objects apart that may be equal, or that cannot be compared."""
+"""References: keys by identity, for objects that may be equal or cannot be compared."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 
 class Reference:
-    """Stands for an object by its identity, whatever the object says of equality."""
+    """Stands for an object by its identity, regardless of its `__eq__`."""
 
     __slots__ = ("_object",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._object = value
 
     def deref(self) -> Any:

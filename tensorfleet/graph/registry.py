@@ -1,4 +1,4 @@
-"""The op table: what an operation takes, gives, computes, and how it differentiates.
+"""The op table: inputs, outputs, kernel and gradient of each op.
 
 An op is declared once, in one block:
 
@@ -12,8 +12,8 @@ input arrives as a list), then, by keyword, the attributes it names as keyword-o
 It returns one array, or a tuple with one per output.
 
 Signature:   "a: T, rest: N * T, any: list(Tin), handle: resource, ref: Ref(T), axis: Tidx[0] -> out: T"
-             (what is in brackets is the rank: one number, or "1+" for at least 1, "1-" for at most 1; or the
-             dimensions, "[n,4]" or "[2,]": numbers, names of what must be equal, and "_" for any)
+             (the brackets hold the rank: one number, or "1+" for at least 1, "1-" for at most 1; or the
+             dimensions, "[n,4]" or "[2,]": numbers, names of dimensions that must be equal, and "_" for any)
 Attributes:  "T: number; N: int >= 1; transpose_a: bool = false; Tidx: index = int32; padding: string"
 """
 
@@ -25,13 +25,26 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from tensorfleet.base import dtypes, index
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.indexed_slices import IndexedSlices
+    from tensorfleet.graph.operation import Operation, Tensor
+
+K = TypeVar("K", bound=Callable[..., Any])
+#: The gradient of one input of an operation; None where nothing flows.
+Gradient: TypeAlias = "Tensor | IndexedSlices | None"
+#: Called with an operation and the gradients of its outputs; gives one for each input, or the only one.
+GradientFunction: TypeAlias = "Callable[..., Gradient | Sequence[Gradient]]"
+#: Gives the static shapes of the outputs of an operation; one alone is that of all.
+ShapeFunction: TypeAlias = "Callable[[Operation], TensorShape | Sequence[TensorShape]]"
+G = TypeVar("G", bound="GradientFunction")
 
 # Named sets of element types, for attributes such as "T: number".
 _F = ("bfloat16", "half", "float", "double")
@@ -65,7 +78,7 @@ class Arg:
 
 @dataclass(frozen=True)
 class Attr:
-    """One attribute of an op: its kind, its default (or `REQUIRED`), and for types what is allowed."""
+    """One attribute of an op: its kind, its default (or `REQUIRED`), and its allowed values."""
 
     name: str
     kind: str
@@ -85,9 +98,9 @@ class OpSpec:
     inputs: tuple[Arg, ...]
     outputs: tuple[Arg, ...]
     attrs: dict[str, Attr]
-    kernel: Callable
+    kernel: Callable[..., Any]
     kernel_attrs: tuple[str, ...]
-    shape: Callable | None = None
+    shape: ShapeFunction | None = None
     #: inputs of a limited rank: (position, lowest, highest)
     ranked: tuple[tuple[int, int, float], ...] = ()
     #: inputs whose dimensions are told: (position, dimensions)
@@ -95,7 +108,7 @@ class OpSpec:
     #: never traced: runs in Python on numpy values, receiving a `HostContext` instead of `xp`
     host: bool = False
     #: of an op that is traced otherwise: says of one operation that XLA cannot give what TensorFlow gives
-    in_numpy: Callable | None = None
+    in_numpy: Callable[[Operation], bool] | None = None
     #: a host op that may wait (a dequeue): it gets a thread of its own
     blocks: bool = False
     #: inputs (by position) whose variables the kernel rewrites; it returns their new values first
@@ -106,7 +119,7 @@ class OpSpec:
     overwrites: bool = False
     #: of an updating op whose every element depends on the same element of each array it is given: what changes numpy
     #: arrays in place, as the kernel would; it is given the op before them
-    elementwise: Callable | None = None
+    elementwise: Callable[..., None] | None = None
     #: stands for a variable: its output is a reference or a handle, not a value
     variable: bool = False
     #: updates only the rows that input `rows` names, in place (see runtime/rows.py)
@@ -114,7 +127,7 @@ class OpSpec:
     #: inputs (by position) whose *values* shape the result, so they must be known while tracing
     static: frozenset[int] = frozenset()
     #: receives the state of a random stream as first argument after `xp`
-    rng: Callable | None = None
+    rng: Callable[..., Any] | None = None
     #: has effects or state: is never folded, and two of them are never merged into one
     stateful: bool = False
     #: numpy runs it far slower than XLA: compile at the first run
@@ -125,7 +138,7 @@ class OpSpec:
     packed: bool = False
     #: of a host op: the kernel of several at once, which gets the ops and the arguments of each, and gives each one's
     #: results; or None where it has no shorter way for these
-    joined: Callable | None = None
+    joined: Callable[..., Any] | None = None
     #: the input (by position) whose elements the op only moves, whatever they are
     moves: int | None = None
     #: the kernel takes `check=` to report data-dependent errors (see runtime/checks)
@@ -138,7 +151,7 @@ class OpSpec:
     examples: Sequence[Any] = ()
     #: one of the library's own ops, rather than one that only serves tests
     listed: bool = True
-    gradient: Callable | None = field(default=None, repr=False)
+    gradient: GradientFunction | None = field(default=None, repr=False)
     differentiable: bool = True
 
     @property
@@ -155,7 +168,7 @@ def op(
     signature: str,
     attrs: str = "",
     *,
-    shape: Callable | None = None,
+    shape: ShapeFunction | None = None,
     static: Sequence[str] = (),
     updates: Sequence[str] = (),
     reads: Sequence[str] = (),
@@ -164,13 +177,13 @@ def op(
     words: dict[str, str] | None = None,
     examples: Sequence[Any] = (),
     **flags: Any,
-) -> Callable[[Callable], Callable]:
+) -> Callable[[K], K]:
     """Registers the decorated function as the kernel of op `name`. See the module's docstring."""
     inputs, outputs = parse_signature(signature)
     parsed = parse_attrs(attrs)
     order = {a.name: i for i, a in enumerate(inputs)}
 
-    def register(kernel: Callable) -> Callable:
+    def register(kernel: K) -> K:
         if name in _TABLE:
             raise ValueError(f"Op {name!r} is registered twice; rename or remove one of the blocks.")
         code = inspect.unwrap(kernel).__code__
@@ -223,10 +236,10 @@ def all_ops() -> dict[str, OpSpec]:
     return {name: spec for name, spec in _TABLE.items() if spec.listed}
 
 
-def gradient(*names: str) -> Callable[[Callable], Callable]:
+def gradient(*names: str) -> Callable[[G], G]:
     """Registers the decorated `f(op, *output_grads)` as the gradient of these op types."""
 
-    def register(f: Callable) -> Callable:
+    def register(f: G) -> G:
         for name in names:
             spec = get(name)
             if spec.gradient is not None:
@@ -244,7 +257,7 @@ def not_differentiable(*names: str) -> None:
 
 
 # Gradients that users register under names of their own, for `gradient_override_map`.
-_NAMED_GRADIENTS: dict[str, Callable | None] = {}
+_NAMED_GRADIENTS: dict[str, GradientFunction | None] = {}
 
 
 class RegisterGradient:
@@ -255,7 +268,7 @@ class RegisterGradient:
             raise TypeError("op_type must be a string")
         self._op_type = op_type
 
-    def __call__(self, f: Callable) -> Callable:
+    def __call__(self, f: G) -> G:
         spec = find(self._op_type)
         if self._op_type in _NAMED_GRADIENTS or (spec is not None and spec.gradient is not None):
             raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
@@ -270,7 +283,7 @@ def NotDifferentiable(op_type: str) -> None:
     _NAMED_GRADIENTS[op_type] = None
 
 
-def named_gradient(name: str) -> Callable | None:
+def named_gradient(name: str) -> GradientFunction | None:
     """The gradient registered under a name, by the user or with an op type; LookupError when there is none."""
     if name in _NAMED_GRADIENTS:
         return _NAMED_GRADIENTS[name]
@@ -346,10 +359,13 @@ def _ranks(text: str) -> tuple[int, float]:
     return 0 if text.endswith("-") else rank, math.inf if text.endswith("+") else rank
 
 
-def _limits(inputs: tuple[Arg, ...]) -> tuple[tuple, tuple]:
+def _limits(
+    inputs: tuple[Arg, ...],
+) -> tuple[tuple[tuple[int, int, float], ...], tuple[tuple[int, tuple[int | str, ...]], ...]]:
     """`ranked` and `sized` of an op; inputs behind a list are counted from the end."""
     ranked, sized = [], []
     for i, arg in enumerate(inputs):
+        # The length of a list is known only for an operation.
         behind = any(a.number_attr or a.type_list_attr for a in inputs[:i])
         position = i - len(inputs) if behind else i
         if arg.ranks is not None:
@@ -361,7 +377,7 @@ def _limits(inputs: tuple[Arg, ...]) -> tuple[tuple, tuple]:
 
 @cache
 def parse_attrs(text: str) -> dict[str, Attr]:
-    """Reads "T: number; axis: int = 0" into attributes. Nobody changes what it returns."""
+    """Reads "T: number; axis: int = 0" into attributes. The result is cached: do not change it."""
     found = {}
     for part in _split(text, ";"):
         name, _, rest = (p.strip() for p in part.partition(":"))
@@ -371,7 +387,7 @@ def parse_attrs(text: str) -> dict[str, Attr]:
 
 
 def _attr(name: str, kind: str, default: str | None) -> Attr:
-    allowed: Any = None
+    allowed: frozenset[DType] | tuple[bytes, ...] | None = None
     kind, _, least = (part.strip() for part in kind.partition(">="))
     minimum = int(least) if least else None
     inner = re.fullmatch(r"list\((.*)\)", kind)

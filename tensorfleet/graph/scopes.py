@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Operation, Tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.base.devices import DeviceLike
+    from tensorfleet.base.types import FeedDict
+    from tensorfleet.graph.stacks import DeviceFunction
+
 _local = threading.local()
+
+
+class SessionLike(Protocol):
+    """The part of `tf.Session` that graphs use; its class is in a later folder, and scripts bring wrappers of it."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it runs."""
+
+    def run(self, fetches: Any, feed_dict: FeedDict | None = None) -> Any:
+        """Runs operations and gives the values of tensors."""
 
 
 def graph_stack() -> list[Graph]:
@@ -56,7 +72,7 @@ def reset_default_graph() -> None:
     _local.graph = None
 
 
-def session_stack() -> list:
+def session_stack() -> list[Any]:
     """The default sessions this thread has entered, innermost last."""
     stack = getattr(_local, "sessions", None)
     if stack is None:
@@ -74,7 +90,7 @@ def get_default_session() -> Any:
 class default_session:
     """Makes `session` the default inside the block. With `enforce_nesting`, blocks end in the order they began."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: object) -> None:
         self._session = session
         self.enforce_nesting = True
 
@@ -82,15 +98,16 @@ class default_session:
         session_stack().append(self._session)
         return self._session
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         stack = session_stack()
         if self.enforce_nesting and stack and stack[-1] is not self._session:
             raise AssertionError(f"Nesting violated for default stack of {type(self._session)} objects")
+        # Without `enforce_nesting` it may lie anywhere in the stack.
         if self._session in stack:
             stack.remove(self._session)
 
 
-def session_for(session: Any, graph: Graph, doing: str, call: str = "eval") -> Any:
+def session_for(session: SessionLike | None, graph: Graph, doing: str, call: str = "eval") -> SessionLike:
     """The session given, else the default one; ValueError when neither fits `graph`."""
     given = session is not None
     session = session if given else get_default_session()
@@ -112,7 +129,7 @@ def session_for(session: Any, graph: Graph, doing: str, call: str = "eval") -> A
 class name_scope:
     """`with tf.name_scope("layer1") as scope:` groups the names of the operations made inside."""
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+    def __init__(self, name: str | None, default_name: str | None = None, values: object = None) -> None:
         if not (name is None or isinstance(name, str)) or not (
             default_name is None or isinstance(default_name, str)
         ):
@@ -123,8 +140,8 @@ class name_scope:
         self._default_name = default_name
         self._values = values
         self._given = name
-        self._entered: AbstractContextManager | None = None
-        self._graph_entered: AbstractContextManager | None = None
+        self._entered: AbstractContextManager[str] | None = None
+        self._graph_entered: AbstractContextManager[Graph] | None = None
 
     @property
     def name(self) -> str | None:
@@ -137,6 +154,7 @@ class name_scope:
                 f"At least one of name ({self._given}) and default_name ({self._default_name}) must be provided."
             )
         graph = graph_of(self._values) if self._values else get_default_graph()
+        # The values may belong to another graph than the default one: names and operations go to theirs.
         self._graph_entered = graph.as_default()
         self._graph_entered.__enter__()
         self._entered = graph.name_scope(self._name)
@@ -152,12 +170,12 @@ class name_scope:
         self._graph_entered.__exit__(*error)
 
 
-def graph_of(values: Any) -> Graph:
+def graph_of(values: object) -> Graph:
     """The one graph all graph elements among `values` belong to, else the default graph."""
     default = get_default_graph()
     if default._building_function:
         return default  # tensors from around a function's body are captured
-    found: Any = None
+    found: Graph | None = None
     first: Any = None
     flat = list(values) if isinstance(values, (list, tuple)) else [values]
     while flat:
@@ -180,32 +198,32 @@ def graph_of(values: Any) -> Graph:
 
 
 @export("device")
-def device(device_name_or_function: Any) -> AbstractContextManager:
+def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractContextManager[None]:
     """Places the operations made inside the block: a device string, a function of the op, or None."""
     return get_default_graph().device(device_name_or_function)
 
 
 @export("container")
-def container(container_name: str) -> AbstractContextManager:
+def container(container_name: str) -> AbstractContextManager[str]:
     """Keeps the state of the variables and queues made inside the block in a named container."""
     return get_default_graph().container(container_name)
 
 
 @export("colocate_with")
-def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager:
+def colocate_with(op: object, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """Puts the operations made inside the block where `op` is."""
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 @export("control_dependencies")
-def control_dependencies(control_inputs: Any) -> AbstractContextManager:
+def control_dependencies(control_inputs: Iterable[object] | None) -> AbstractContextManager[None]:
     """Makes the operations created inside the block run after `control_inputs`."""
     return get_default_graph().control_dependencies(control_inputs)
 
 
 @export("op_scope")
 @contextmanager
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+def op_scope(values: object, name: str | None, default_name: str | None = None) -> Iterator[str]:
     """The old argument order of `tf.name_scope`."""
     with name_scope(name, default_name=default_name, values=values) as scope:
         yield scope
@@ -218,25 +236,25 @@ def set_random_seed(seed: int | None) -> None:
 
 
 @export("add_to_collection")
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: Hashable, value: object) -> None:
     """Appends `value` to a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
 @export("add_to_collections")
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: str | Iterable[Hashable], value: object) -> None:
     """Appends `value` to several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
 @export("get_collection")
-def get_collection(key: Any, scope: str | None = None) -> list:
+def get_collection(key: Hashable, scope: str | None = None) -> list[Any]:
     """A copy of a collection of the default graph."""
     return get_default_graph().get_collection(key, scope)
 
 
 @export("get_collection_ref")
-def get_collection_ref(key: Any) -> list:
+def get_collection_ref(key: Hashable) -> list[Any]:
     """A collection of the default graph itself, open to changes."""
     return get_default_graph().get_collection_ref(key)
 

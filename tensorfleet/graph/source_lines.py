@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.base.packages import FOLDERS
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tensorfleet.graph.operation import Operation
 
-_DEEPEST_STACK = 24
+# Per operation: deep recursion in a script would otherwise keep thousands of pairs for each of them.
+_MAX_FRAMES = 24
 
 #: code and line of each call, innermost first
 Stack = tuple[tuple[Any, int], ...]
@@ -19,9 +22,9 @@ Stack = tuple[tuple[Any, int], ...]
 
 def user_stack() -> Stack:
     """The calling frames outside our packages, innermost first, as (code, line) pairs."""
-    frame: Any = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     found: list[tuple[Any, int]] = []
-    while frame is not None and len(found) < _DEEPEST_STACK:
+    while frame is not None and len(found) < _MAX_FRAMES:
         code = frame.f_code
         if not code.co_filename.startswith(FOLDERS):
             found.append((code, frame.f_lineno))
@@ -31,9 +34,10 @@ def user_stack() -> Stack:
 
 def user_line() -> tuple[str, int]:
     """File and line of the innermost calling frame outside our packages; an empty name if there is none."""
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
+        # `with tf.device(...)` enters through contextlib, which is not the user's code.
         if not name.startswith(FOLDERS) and not name.endswith("contextlib.py"):
             return name, frame.f_lineno
         frame = frame.f_back
@@ -56,7 +60,7 @@ class TraceableObject:
 
     SUCCESS, HEURISTIC_USED, FAILURE = range(3)
 
-    def __init__(self, obj: Any, filename: str | None = None, lineno: int | None = None) -> None:
+    def __init__(self, obj: object, filename: str | None = None, lineno: int | None = None) -> None:
         self.obj = obj
         self.filename = filename
         self.lineno = lineno
@@ -88,7 +92,7 @@ def colocation_lines(op: Operation) -> dict[str, TraceableObject]:
 
 
 def _shown(device: Any) -> str:
-    """A device as it was given; a function of one's own by its name and line."""
+    """A device as it was given; a user's function by its name and line."""
     code = getattr(device, "__code__", None)
     if code is not None:
         return f"{device.__name__}<{code.co_filename}, {code.co_firstlineno}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
@@ -15,10 +15,14 @@ from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope, session_for
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import DTypeLike, FeedDict, TensorLike
+    from tensorfleet.graph.scopes import SessionLike
+
 
 @export("SparseTensorValue")
 class SparseTensorValue(NamedTuple):
-    """The numpy form of a `SparseTensor`: what is fed for one and what fetching one gives."""
+    """The numpy form of a `SparseTensor`, for feeds and fetches."""
 
     indices: Any
     values: Any
@@ -33,7 +37,13 @@ class SparseTensor(CompositeTensor):
     the whole. Most operations want the places in the order of a dense tensor: see `tf.sparse.reorder`.
     """
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any = None, shape: Any = None) -> None:
+    def __init__(
+        self,
+        indices: TensorLike,
+        values: TensorLike,
+        dense_shape: TensorLike = None,
+        shape: TensorLike = None,
+    ) -> None:
         dense_shape = shape if dense_shape is None else dense_shape  # its name before 1.0
         if dense_shape is None:
             raise TypeError("SparseTensor() missing 1 required argument: 'dense_shape'")
@@ -47,7 +57,7 @@ class SparseTensor(CompositeTensor):
         self._known = TensorShape(None)
 
     @classmethod
-    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: SparseTensor | SparseTensorValue) -> SparseTensor:
         """A SparseTensor of a `SparseTensorValue`, as constants."""
         if not isinstance(sparse_tensor_value, (SparseTensor, SparseTensorValue)):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
@@ -86,11 +96,11 @@ class SparseTensor(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the dense shape while the graph is built."""
+        """The static dense shape: as much as is known while the graph is built."""
         return constant_value_as_shape(self._dense_shape).merge_with(self._known)
 
     def get_shape(self) -> TensorShape:
-        """What is known of the dense shape while the graph is built."""
+        """The static dense shape: as much as is known while the graph is built."""
         return self.shape
 
     def consumers(self) -> list[Operation]:
@@ -98,9 +108,12 @@ class SparseTensor(CompositeTensor):
         parts = (self._indices, self._values, self._dense_shape)
         return list(dict.fromkeys(c for t in parts for c in t.consumers()))
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
+    def eval(
+        self, feed_dict: FeedDict | None = None, session: SessionLike | None = None
+    ) -> SparseTensorValue:
         """The value of this sparse tensor, run in `session` or in the default session."""
-        return session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
+        value: SparseTensorValue = session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
+        return value
 
     def __str__(self) -> str:
         return (
@@ -110,13 +123,15 @@ class SparseTensor(CompositeTensor):
     __repr__ = __str__
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: object) -> bool:
     """Whether something is a sparse tensor, as tensors or as a numpy value."""
     return isinstance(value, (SparseTensor, SparseTensorValue))
 
 
 @export("convert_to_tensor_or_sparse_tensor")
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_sparse_tensor(
+    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor | SparseTensor:
     """A SparseTensor of a sparse value; anything else as a tensor."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, SparseTensorValue):
@@ -130,14 +145,16 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
     return to_tensor(value, wanted, name=name)
 
 
-def with_static_shape(indices: Any, values: Any, dense_shape: Any, known: TensorShape) -> SparseTensor:
+def with_static_shape(
+    indices: TensorLike, values: TensorLike, dense_shape: TensorLike, known: TensorShape
+) -> SparseTensor:
     """A SparseTensor whose shape is known to some extent; a constant where all of it is."""
     made = SparseTensor(indices, values, known.as_list() if known.is_fully_defined() else dense_shape)
     made._known = known
     return made
 
 
-def to_sparse(value: Any) -> SparseTensor:
+def to_sparse(value: object) -> SparseTensor:
     """A SparseTensor of a sparse value; TypeError for anything else."""
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)

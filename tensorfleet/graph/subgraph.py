@@ -1,15 +1,25 @@
-"""`tf.graph_util`: GraphDefs cut down to what is needed, and with their variables made constants."""
+"""`tf.graph_util`: parts of GraphDefs, and GraphDefs with constants for variables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.tensor_proto import make_tensor_proto
 
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.base.protos import AttrValue, GraphDef, NodeDef
+    from tensorfleet.base.shapes import TensorShape
+    from tensorfleet.base.types import Array
+    from tensorfleet.graph.operation import Operation, Tensor
+    from tensorfleet.graph.scopes import SessionLike
+
+M = TypeVar("M", bound="Message")
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 # What hands a variable on as it is, into a branch or a loop.
 _PASSING = ("Enter", "Identity", "Switch")
@@ -20,11 +30,11 @@ def _node_name(name: str) -> str:
     return name.removeprefix("^").partition(":")[0]
 
 
-def _copy(message: Any) -> Any:
+def _copy(message: M) -> M:
     return type(message).FromString(message.SerializeToString())
 
 
-def _same_library(graph_def: Any) -> Any:
+def _same_library(graph_def: GraphDef) -> GraphDef:
     """An empty GraphDef with the functions and versions of another."""
     made = type(graph_def)()
     for part in ("library", "versions"):
@@ -34,7 +44,7 @@ def _same_library(graph_def: Any) -> Any:
 
 
 @export("graph_util.extract_sub_graph")
-def extract_sub_graph(graph_def: Any, dest_nodes: Iterable[str]) -> Any:
+def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDef:
     """The nodes that `dest_nodes` need, in the order they had."""
     if not hasattr(graph_def, "node"):
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
@@ -62,12 +72,12 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Iterable[str]) -> Any:
     "graph_util.convert_variables_to_constants", "python.framework.graph_util.convert_variables_to_constants"
 )
 def convert_variables_to_constants(
-    sess: Any,
-    input_graph_def: Any,
+    sess: SessionLike,
+    input_graph_def: GraphDef,
     output_node_names: list[str],
-    variable_names_whitelist: Any = None,
-    variable_names_blacklist: Any = None,
-) -> Any:
+    variable_names_whitelist: Collection[str] | None = None,
+    variable_names_blacklist: Collection[str] | None = None,
+) -> GraphDef:
     """The nodes that the outputs need, with the variables replaced by constants of their values now."""
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     values = _values(sess, graph_def, variable_names_whitelist, variable_names_blacklist)
@@ -79,7 +89,9 @@ def convert_variables_to_constants(
     return made
 
 
-def _values(sess: Any, graph_def: Any, only: Any, never: Any) -> dict[str, Any]:
+def _values(
+    sess: SessionLike, graph_def: GraphDef, only: Collection[str] | None, never: Collection[str] | None
+) -> dict[str, Array]:
     names = [
         n.name
         for n in graph_def.node
@@ -92,7 +104,7 @@ def _values(sess: Any, graph_def: Any, only: Any, never: Any) -> dict[str, Any]:
     return dict(zip(names, sess.run(tensors), strict=True)) if names else {}
 
 
-def _read_of(handle: Any) -> Any:
+def _read_of(handle: Operation) -> Tensor:
     """A tensor that reads a resource variable."""
     for op in handle.outputs[0].consumers():
         if op.type == "ReadVariableOp":
@@ -100,18 +112,19 @@ def _read_of(handle: Any) -> Any:
     raise ValueError(f"Variable {handle.name!r} is never read in this graph; read it, or leave it out.")
 
 
-def _kinds(graph_def: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """The type, as an attribute, of each frozen variable, and of what hands it on."""
+def _kinds(graph_def: GraphDef, values: dict[str, Array]) -> dict[str, AttrValue]:
+    """The type, as an attribute, of each frozen variable, and of the nodes that hand it on."""
     kinds = {n.name: n.attr["dtype"] for n in graph_def.node if n.name in values}
     passing = [n for n in graph_def.node if n.op in _PASSING and n.input]
     before = -1
+    # A handle may pass through several nodes, in any order in the message: until no more are found.
     while before != len(kinds):
         before = len(kinds)
         kinds |= {n.name: kinds[s] for n in passing if (s := _node_name(n.input[0])) in kinds}
     return kinds
 
 
-def _frozen(node: Any, kinds: dict[str, Any]) -> Any:
+def _frozen(node: NodeDef, kinds: dict[str, AttrValue]) -> NodeDef:
     """A node as it is once the variables are constants."""
     kind = kinds.get(_node_name(node.input[0])) if node.input else None
     if kind is not None and node.op == "ReadVariableOp":
@@ -127,14 +140,14 @@ def _frozen(node: Any, kinds: dict[str, Any]) -> Any:
     return made
 
 
-def _constant(node: Any, value: Any) -> Any:
+def _constant(node: NodeDef, value: Array) -> NodeDef:
     made = type(node)(name=node.name, op="Const", device=node.device)
     made.attr["dtype"].CopyFrom(node.attr["dtype"])
     made.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtypes.as_dtype(node.attr["dtype"].type)))
     return made
 
 
-def _gather(node: Any) -> Any:
+def _gather(node: NodeDef) -> NodeDef:
     """Rows of a constant; Gather, unlike GatherV2, needs no axis to be added as a node."""
     made = type(node)(name=node.name, op="Gather", input=node.input, device=node.device)
     made.attr["Tparams"].CopyFrom(node.attr["dtype"])
@@ -144,7 +157,7 @@ def _gather(node: Any) -> Any:
 
 
 @export("graph_util.remove_training_nodes")
-def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
+def remove_training_nodes(input_graph: GraphDef, protected_nodes: Iterable[str] | None = None) -> GraphDef:
     """The graph without CheckNumerics and Identity nodes, which inference does not need."""
     kept = set(protected_nodes or ())
     checks = {n.name for n in input_graph.node if n.op == "CheckNumerics"} - kept
@@ -180,14 +193,14 @@ def _waits_for(name: str, nodes: set[str]) -> bool:
 
 
 @export("graph_util.tensor_shape_from_node_def_name")
-def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
     """The static shape of a tensor named as a NodeDef names its inputs."""
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).get_shape()
 
 
 @export("graph_util.must_run_on_cpu")
-def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+def must_run_on_cpu(node: NodeDef | Operation, pin_variables_on_cpu: bool = False) -> bool:
     """Whether a node handles strings, or is a variable and these are to stay on the CPU."""
     node_def = node.node_def if hasattr(node, "node_def") else node
     if pin_variables_on_cpu and node_def.op in _VARIABLES:

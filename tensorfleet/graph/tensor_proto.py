@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +10,12 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.graph.checking import LARGEST_CONSTANT, LARGEST_FILL, check_tensor
+from tensorfleet.graph.checking import MAX_CONSTANT_BYTES, MAX_FILL_BYTES, check_tensor
 from tensorfleet.graph.convert import make_array
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import TensorProto
+    from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 
 # Which repeated field holds the values of a type when they are not raw bytes.
 _FIELDS = {
@@ -54,19 +58,20 @@ def is_fill(array: np.ndarray) -> bool:
 
 
 def stored_bytes(array: np.ndarray) -> int:
-    """What an array takes in a message."""
+    """The size of an array in a message."""
     return array.itemsize if is_fill(array) else array.nbytes
 
 
-def proto_of(value: Any) -> Any:
+def proto_of(value: Array | tuple[Array, DType | None]) -> TensorProto:
     """A `TensorProto` of an array, or of an (array, dtype) pair for types numpy cannot tell apart."""
     from tensorfleet.base.protos import TensorProto
 
     array, dtype = value if isinstance(value, tuple) else (value, None)
     array = np.asarray(array)
     kind: DType = dtype or dtypes.as_dtype(array.dtype)
-    proto: Any = TensorProto(tensor_shape=TensorShape(array.shape).as_proto())
+    proto = TensorProto(tensor_shape=TensorShape(array.shape).as_proto())
     proto.dtype = kind.as_datatype_enum
+    # A broadcast scalar is written as one value: readers repeat the last one.
     if is_fill(array):
         array = array[(slice(0, 1),) * array.ndim]
     if kind == dtypes.string:
@@ -75,6 +80,7 @@ def proto_of(value: Any) -> Any:
     if kind == dtypes.variant:
         _write_variants(proto, array)
         return proto
+    # As TensorFlow does: one value goes to its field, where text formats show it; more are raw bytes.
     if array.size != 1 and kind.name in _RAW:
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
     else:
@@ -99,7 +105,7 @@ def serialized(array: np.ndarray, kind: DType) -> bytes:
 
 
 def _started(size: int) -> list[bytes]:
-    """What is before so many raw bytes: nothing before none."""
+    """The tag and length before so many raw bytes; nothing if there are none."""
     if not size:
         return []
     digits = [_CONTENT]
@@ -109,7 +115,7 @@ def _started(size: int) -> list[bytes]:
     return [bytes([*digits, size])]
 
 
-def parsed(data: bytes) -> tuple[Any, memoryview | None]:
+def parsed(data: bytes) -> tuple[TensorProto, memoryview | None]:
     """The `TensorProto` in a string; with its raw bytes, where they are the last of it, beside it instead of in it."""
     from tensorfleet.base.protos import TensorProto
 
@@ -140,15 +146,15 @@ def _content_at(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _write_variants(proto: Any, array: np.ndarray) -> None:
-    """Writes what has a written form, such as the place of an iterator."""
+def _write_variants(proto: TensorProto, array: np.ndarray) -> None:
+    """Writes variants that have a serialized form, such as the position of an iterator."""
     for value in array.ravel().tolist():
         if not isinstance(value, bytes):
             raise errors.invalid(f"A variant that holds a {type(value).__name__} cannot be written.")
         proto.variant_val.add(type_name="bytes", metadata=value)
 
 
-def _write_values(proto: Any, kind: DType, array: np.ndarray) -> None:
+def _write_values(proto: TensorProto, kind: DType, array: np.ndarray) -> None:
     """Writes each element into the field of its type."""
     field = _FIELDS[kind.name]
     flat = np.ascontiguousarray(array).ravel()
@@ -160,14 +166,14 @@ def _write_values(proto: Any, kind: DType, array: np.ndarray) -> None:
 
 
 @export("make_ndarray")
-def make_ndarray(tensor: Any) -> np.ndarray:
+def make_ndarray(tensor: TensorProto) -> np.ndarray:
     """The numpy array that a `TensorProto` holds."""
     return array_of(tensor)
 
 
-def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
+def array_of(tensor: TensorProto, content: memoryview | None = None) -> np.ndarray:
     """The numpy array that a `TensorProto` holds; its raw bytes may be beside it."""
-    content = tensor.tensor_content if content is None else content
+    raw = tensor.tensor_content if content is None else content
     kind = dtypes.as_dtype(tensor.dtype).base_dtype
     if kind == dtypes.variant:
         held = np.empty(len(tensor.variant_val), object)
@@ -177,15 +183,15 @@ def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
         raise ValueError(f"A TensorProto cannot hold values of type {kind.name}.")
     count = check_tensor(tensor)
     shape = tuple(d.size for d in tensor.tensor_shape.dim)
-    if content and kind != dtypes.string:
-        if count * kind.np_dtype.itemsize != len(content):
-            raise ValueError(f"{len(content)} bytes for a constant of {kind.name} with shape {shape}.")
-        return np.frombuffer(content, kind.np_dtype).reshape(shape).copy()
+    if raw and kind != dtypes.string:
+        if count * kind.np_dtype.itemsize != len(raw):
+            raise ValueError(f"{len(raw)} bytes for a constant of {kind.name} with shape {shape}.")
+        return np.frombuffer(raw, kind.np_dtype).reshape(shape).copy()
     stored = np.dtype(np.uint16) if kind in (dtypes.float16, dtypes.bfloat16) else kind.np_dtype
     values = list(getattr(tensor, _FIELDS[kind.name]))
-    large = count * stored.itemsize > LARGEST_CONSTANT
+    large = count * stored.itemsize > MAX_CONSTANT_BYTES
     one = len(values) <= 1 + kind.is_complex and kind != dtypes.string
-    if large and not (one and count * stored.itemsize <= LARGEST_FILL):
+    if large and not (one and count * stored.itemsize <= MAX_FILL_BYTES):
         raise ValueError(f"A constant of {kind.name} with shape {shape} is too large.")
     if kind.is_complex:
         pairs = np.array(values[: len(values) // 2 * 2], kind.real_dtype.np_dtype).reshape(-1, 2)
@@ -202,12 +208,12 @@ def array_of(tensor: Any, content: memoryview | None = None) -> np.ndarray:
 
 @export("make_tensor_proto")
 def make_tensor_proto(
-    values: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    values: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
     verify_shape: bool = False,
     allow_broadcast: bool = False,
-) -> Any:
+) -> TensorProto:
     """A `TensorProto` of Python or numpy values."""
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     array = make_array(values, kind)
@@ -225,10 +231,10 @@ def make_tensor_proto(
     return proto_of((array, kind) if kind is not None else array)
 
 
-def _short_proto(array: np.ndarray, kind: DType, dims: tuple[int, ...]) -> Any:
+def _short_proto(array: np.ndarray, kind: DType, dims: tuple[int, ...]) -> TensorProto:
     from tensorfleet.base.protos import TensorProto
 
-    proto: Any = TensorProto(tensor_shape=TensorShape(dims).as_proto())
+    proto = TensorProto(tensor_shape=TensorShape(dims).as_proto())
     proto.dtype = kind.as_datatype_enum
     if kind == dtypes.string:
         proto.string_val.extend(array.ravel().tolist())

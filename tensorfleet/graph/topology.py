@@ -24,6 +24,7 @@ def in_order(before: Mapping[N, Collection[N]], position: Callable[[N], int]) ->
     for node, needs in before.items():
         for b in needs:
             after.setdefault(b, []).append(node)
+    # A heap of positions, so that the order never depends on hashes.
     ready = [positions[node] for node, count in waiting.items() if not count]
     heapq.heapify(ready)
     found: list[N] = []

@@ -11,29 +11,32 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.openblas_library import libraries
 from tensorfleet.kernels.parallel_for import in_parts
 
-_ALIGNMENT = 64
-_WORTH = 1 << 12  # bytes
-_MOST_KEPT = 1 << 22  # bytes of a piece; larger ones do not stay in the processor's cache anyway
-_WORTH_BLOCKS = 1 << 18  # bytes
-_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads copies
-_PAGE, _HALF_LINE = 1 << 12, 32
-_FEWEST = 64  # elements before the last axis that are worth a call
-_MATRIX = 1 << 12  # elements of a matrix that OpenBLAS is called for
-_WORTH_TRANSPOSING_APART = 1 << 23  # bytes; less it transposes before another thread has begun
-_PIECES = 3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
+_ALIGNMENT_BYTES = 64
+_MIN_ALIGNED_BYTES = 1 << 12  # XLA's copy of a smaller array costs next to nothing
+_MAX_RECYCLED_BYTES = 1 << 22  # larger ones do not stay in the processor's cache anyway
+_MIN_BLOCKWISE_BYTES = 1 << 18  # a smaller array stays in the cache, whatever the order
+_BYTES_PER_THREAD = 1 << 20
+_PAGE_BYTES, _HALF_CACHE_LINE_BYTES = 1 << 12, 32
+_MIN_BLOCKWISE_ROWS = 64  # fewer do not pay for a call per block
+_MIN_MATRIX_ELEMENTS = 1 << 12  # of a smaller one the call costs more than it saves
+_MIN_THREADED_TRANSPOSE_BYTES = 1 << 23  # less is transposed before a second thread has begun
+_MAX_RECYCLED_PIECES = (
+    3  # one is being read, one is not given back yet (JAX does that at its next call), one is free
+)
 _first_byte: Any = ctypes.c_char.from_buffer
 
 
-def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """A new array, of any contents; a large one starts where XLA wants it."""
     size = math.prod(shape) * dtype.itemsize
-    if size < _WORTH or dtype.hasobject:
+    if size < _MIN_ALIGNED_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    return np.ndarray(shape, dtype, memory, -_address(memory) % _ALIGNMENT)
+    memory = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
+    return np.ndarray(shape, dtype, memory, -_address(memory) % _ALIGNMENT_BYTES)
 
 
 class Recycler:
@@ -46,41 +49,41 @@ class Recycler:
     __slots__ = ("_pieces",)
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[np.ndarray, int]] = []  # and where in them an array starts
+        self._pieces: list[tuple[Array, int]] = []  # and where in them an array starts
 
-    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """A new array, as `empty` makes it. One thread at a time."""
         size = math.prod(shape) * dtype.itemsize
-        if not _WORTH <= size <= _MOST_KEPT or dtype.hasobject:
+        if not _MIN_ALIGNED_BYTES <= size <= _MAX_RECYCLED_BYTES or dtype.hasobject:
             return empty(shape, dtype)
         for piece in self._pieces:
-            if len(piece[0]) == size + _ALIGNMENT and _references(piece) == _UNUSED:
+            if len(piece[0]) == size + _ALIGNMENT_BYTES and _references(piece) == _UNUSED:
                 return np.ndarray(shape, dtype, *piece)
-        self._pieces = [p for p in self._pieces if len(p[0]) == size + _ALIGNMENT]
-        memory = np.empty(size + _ALIGNMENT, np.uint8)
-        start = -_address(memory) % _ALIGNMENT
-        if len(self._pieces) < _PIECES:
+        self._pieces = [p for p in self._pieces if len(p[0]) == size + _ALIGNMENT_BYTES]
+        memory = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
+        start = -_address(memory) % _ALIGNMENT_BYTES
+        if len(self._pieces) < _MAX_RECYCLED_PIECES:
             self._pieces.append((memory, start))
         return np.ndarray(shape, dtype, memory, start)
 
 
-def _references(piece: tuple[np.ndarray, int]) -> int:
+def _references(piece: tuple[Array, int]) -> int:
     return sys.getrefcount(piece[0])
 
 
 _UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
-def stored(xp: Any, x: Any) -> Any:
+def stored(xp: ArrayModule, x: Array) -> Array:
     """`x` as an array of its own once traced, where XLA would compute it again in each of many places that read it."""
     if xp is np:
         return x
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     return lax.optimization_barrier(x)
 
 
-def final(array: np.ndarray) -> np.ndarray:
+def final(array: Array) -> Array:
     """An array that its maker gives away and nobody will change: who assigns it to a variable need not copy it."""
     part: Any = array
     while type(part) is np.ndarray:
@@ -110,36 +113,36 @@ def is_fixed(value: Any) -> bool:
 
 def aligned(value: Any) -> Any:
     """A value that XLA can use where it is: its own copy of an array that starts elsewhere takes ten times as long."""
-    if type(value) is not np.ndarray or value.nbytes < _WORTH:
+    if type(value) is not np.ndarray or value.nbytes < _MIN_ALIGNED_BYTES:
         return value
-    if value.flags.c_contiguous and _address(value) % _ALIGNMENT == 0:
+    if value.flags.c_contiguous and _address(value) % _ALIGNMENT_BYTES == 0:
         return value
     copy = empty(value.shape, value.dtype)
     if value.flags.c_contiguous and not value.dtype.hasobject:
         target, source = copy.reshape(-1), value.reshape(-1)
-        least = 4 * _WORTH_DIVIDING // value.itemsize  # fewer are copied before another thread has begun
+        least = 4 * _BYTES_PER_THREAD // value.itemsize  # fewer are copied before another thread has begun
         in_parts(lambda start, stop: np.copyto(target[start:stop], source[start:stop]), source.size, least)
     else:
         np.copyto(copy, value)
     return copy
 
 
-def copied(array: np.ndarray) -> np.ndarray:
+def copied(array: Array) -> Array:
     """A copy of an array, in C's order."""
     lengths = array.shape[:-1]
-    if array.nbytes < _WORTH_BLOCKS or not lengths or array.dtype.hasobject:
+    if array.nbytes < _MIN_BLOCKWISE_BYTES or not lengths or array.dtype.hasobject:
         return np.array(array, order="C")
     made = np.empty(array.shape, array.dtype)
-    if array.nbytes < _WORTH_TRANSPOSING_APART and _transpose(made, array):
+    if array.nbytes < _MIN_THREADED_TRANSPOSE_BYTES and _transpose(made, array):
         return made
     axis = lengths.index(max(lengths))
     count, target, source = lengths[axis], np.moveaxis(made, axis, 0), np.moveaxis(array, axis, 0)
-    least = -(-_WORTH_DIVIDING * count // array.nbytes)
+    least = -(-_BYTES_PER_THREAD * count // array.nbytes)
     in_parts(lambda start, stop: _copy(target[start:stop], source[start:stop]), count, least)
     return made
 
 
-def _copy(target: np.ndarray, source: np.ndarray) -> None:
+def _copy(target: Array, source: Array) -> None:
     """Copies an array.
 
     Where a dimension is moved behind the last, which lie side by side then, OpenBLAS transposes one matrix after another.
@@ -150,15 +153,15 @@ def _copy(target: np.ndarray, source: np.ndarray) -> None:
     if _transpose(target, source):
         return
     last = source.shape[-1]
-    if abs(source.strides[-1]) < _PAGE or source.size < _FEWEST * last:
+    if abs(source.strides[-1]) < _PAGE_BYTES or source.size < _MIN_BLOCKWISE_ROWS * last:
         np.copyto(target, source)
         return
-    block = max(1, _HALF_LINE // source.itemsize)
+    block = max(1, _HALF_CACHE_LINE_BYTES // source.itemsize)
     for start in range(0, last, block):
         target[..., start : start + block] = source[..., start : start + block]
 
 
-def _transpose(target: np.ndarray, source: np.ndarray) -> bool:
+def _transpose(target: Array, source: Array) -> bool:
     """Copies an array by transposing matrices; returns whether it did, since there may be none, or only small ones."""
     size = source.itemsize
     library = next((one for one in libraries("numpy.libs") if one.can_transpose(source.dtype)), None)
@@ -170,7 +173,7 @@ def _transpose(target: np.ndarray, source: np.ndarray) -> bool:
     axis, last = here.index(size), len(shape) - 1
     columns, rows, apart, beyond = shape[axis], shape[last], here[last], there[axis]
     rest = [i for i in range(last) if i != axis]
-    if columns * rows < _MATRIX or any(step % size for step in (*here, *there)):
+    if columns * rows < _MIN_MATRIX_ELEMENTS or any(step % size for step in (*here, *there)):
         return False
     if apart < columns * size or beyond < rows * size:
         return False
@@ -201,9 +204,9 @@ def _merged(shape: Sequence[int], *strides: Sequence[int]) -> list[list[int]]:
     return [lengths, *steps]
 
 
-def _address(array: np.ndarray) -> int:
+def _address(array: Array) -> int:
     """Where a contiguous array starts. What every array can tell takes five times as long to ask for."""
     try:
         return ctypes.addressof(_first_byte(array))
     except (TypeError, ValueError, BufferError):  # it may not be written to, or has a type of its own
-        return array.__array_interface__["data"][0]
+        return int(array.__array_interface__["data"][0])

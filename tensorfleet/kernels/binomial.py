@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 
-_FEW = 10  # successes to be expected from which Hormann's method is the faster
+_MIN_HORMANN_SUCCESSES = (
+    10  # expected; with fewer, adding up geometric numbers is faster than Hormann's method
+)
 # Tails of Stirling's series, for small numbers.
 _TAILS = (
     0.0810614667953272,
@@ -32,8 +35,8 @@ _TAILS = (
 
 
 def binomials(
-    stream: Any, shape: tuple[int, ...], counts: np.ndarray, probs: np.ndarray, dtype: Any
-) -> np.ndarray:
+    stream: Array, shape: tuple[int, ...], counts: Array, probs: Array, dtype: np.dtype[Any]
+) -> Array:
     """One number for each pair of a count and a probability, and as many as the shape has in front of those."""
     batch = np.broadcast_shapes(counts.shape, probs.shape)
     if shape[len(shape) - len(batch) :] != batch:
@@ -55,7 +58,7 @@ def binomials(
     return made.reshape(shape).astype(dtype)
 
 
-def _units(stream: Any, start: int) -> Iterator[float]:
+def _units(stream: Array, start: int) -> Iterator[float]:
     """Numbers between 0 and 1; of the two of a block the second comes first."""
     at = start
     while True:
@@ -74,7 +77,11 @@ def _drawn(units: Iterator[float], count: float, prob: float) -> float:
     if prob == 1:
         return count
     less = prob if prob <= 0.5 else 1 - prob
-    found = _by_tries(units, count, less) if count * less < _FEW else _by_rejection(units, count, less)
+    found = (
+        _by_tries(units, count, less)
+        if count * less < _MIN_HORMANN_SUCCESSES
+        else _by_rejection(units, count, less)
+    )
     return found if prob <= 0.5 else count - found
 
 

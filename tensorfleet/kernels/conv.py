@@ -9,197 +9,137 @@ time. On CPU this is much faster than XLA's own filter gradient. Once compiled, 
 faster by Winograd's method (winograd.py), and others by XLA's own convolution.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels import conv_folded, conv_phases, winograd
 from tensorfleet.kernels.aligned_memory import stored
+from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.conv_chunks import map_examples, sum_examples
 from tensorfleet.kernels.conv_library import convolve
+from tensorfleet.kernels.conv_shapes import ConvAttrs, count_groups
 from tensorfleet.kernels.openblas import times
 from tensorfleet.kernels.windows import (
     Window,
     channel_axis,
     cropped,
     explicit_pairs,
-    format_name,
     make_window,
     pad,
-    require_rank,
     scatter,
     take,
-    windowed_shape,
 )
 
 # How much is made at a time where one product is made of all points of Winograd's method, and where nothing is repeated for each tap.
-POINTS_BYTES = 12 << 20
-MANY_BYTES = 32 << 20
+MAX_POINTS_BYTES = 12 << 20
+MAX_TAPLESS_BYTES = 32 << 20
 # Above this for a single example, patches are never made: work goes tap by tap, or to XLA's convolution.
-LARGE_EXAMPLE_BYTES = 24 << 20
+MAX_PATCH_BYTES = 24 << 20
 # With no more columns than this, patches are made quickly.
-FEW_COLUMNS = 64
+MAX_QUICK_COLUMNS = 64
 # With fewer channels than this, XLA's convolution is faster than Winograd's method.
-XLA_CHANNELS = 32
+MIN_WINOGRAD_CHANNELS = 32
 # With fewer channels than this (colours), XLA's convolution is the faster gradient of the filter.
-FEW_CHANNELS = 8
+MIN_PATCH_CHANNELS = 8
 # With no more windows than this in an image, and more taps, it is gone through window by window.
-FEW_WINDOWS = 8
+MAX_LISTED_WINDOWS = 8
 # With no more multiplications than this, the time of a convolution is that of the calls.
 SMALL_CONVOLUTION = 1 << 16
 # From so many channels on, and with stride 1, XLA's convolution is the faster gradient of the input.
-MANY_CHANNELS = 64
+MIN_XLA_GRADIENT_CHANNELS = 64
 # Taps of a filter that is small, for a convolution with strides.
-SMALL_FILTER = 9
+MAX_SMALL_FILTER_TAPS = 9
 
 
-def conv2d(xp, x, w, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1, 1, 1, 1)):
-    """Conv2D: `x` in `data_format`, filter [height, width, in, out]."""
-    return _conv(xp, x, w, data_format, strides, padding, explicit_paddings, dilations)
+def conv2d(xp: ArrayModule, x: Array, w: Array, **attrs: Unpack[ConvAttrs]) -> Array:
+    """Conv2D and Conv3D: `x` in `data_format`, filter [..., height, width, in, out]."""
+    win = conv_window(x.shape, w.shape, **attrs)
+    dtype = x.dtype
+    x, w = widened(win, w.shape[-1], x, w)
+    x = to_last(xp, x, attrs)
+    groups = count_groups(x.shape[-1], *w.shape[-2:])
+    pairs = zip(xp.split(x, groups, -1), xp.split(w, groups, -1), strict=True)
+    y = _join(xp, [_forward(xp, xg, wg, _of_group(win, groups)) for xg, wg in pairs])
+    return from_last(xp, y.astype(dtype), attrs)
 
 
 def conv2d_backprop_input(
-    xp, input_shape, w, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """Conv2DBackpropInput: the gradient of `conv2d` with respect to `x`, of `input_shape`."""
-    return _conv_input(xp, input_shape, w, dy, data_format, strides, padding, explicit_paddings, dilations)
+    xp: ArrayModule, input_shape: Sequence[int], w: Array, dy: Array, **attrs: Unpack[ConvAttrs]
+) -> Array:
+    """Conv2DBackpropInput and Conv3DBackpropInputV2: the gradient with respect to `x`, of `input_shape`."""
+    win = conv_window(input_shape, w.shape, **attrs)
+    dtype = dy.dtype
+    w, dy = widened(win, w.shape[-1], w, dy)
+    dy = to_last(xp, dy, attrs)
+    _check_gradient(win, dy, w.shape[-1])
+    groups = count_groups(win.in_shape[-1], *w.shape[-2:])
+    pairs = zip(xp.split(w, groups, -1), xp.split(dy, groups, -1), strict=True)
+    dx = _join(xp, [_input_gradient(xp, wg, dyg, _of_group(win, groups)) for wg, dyg in pairs])
+    return from_last(xp, dx.astype(dtype), attrs)
 
 
 def conv2d_backprop_filter(
-    xp, x, filter_shape, dy, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """Conv2DBackpropFilter: the gradient of `conv2d` with respect to `w`, of `filter_shape`."""
-    return _conv_filter(xp, x, filter_shape, dy, data_format, strides, padding, explicit_paddings, dilations)
+    xp: ArrayModule, x: Array, filter_shape: Sequence[int], dy: Array, **attrs: Unpack[ConvAttrs]
+) -> Array:
+    """Conv2DBackpropFilter and Conv3DBackpropFilterV2: the gradient with respect to `w`, of `filter_shape`."""
+    win = conv_window(x.shape, filter_shape, **attrs)
+    dtype = x.dtype
+    x, dy = widened(win, filter_shape[-1], x, dy)
+    x, dy = to_last(xp, x, attrs), to_last(xp, dy, attrs)
+    _check_gradient(win, dy, filter_shape[-1])
+    groups = count_groups(x.shape[-1], *filter_shape[-2:])
+    pairs = zip(xp.split(x, groups, -1), xp.split(dy, groups, -1), strict=True)
+    dw = _join(xp, [_filter_gradient(xp, xg, dyg, _of_group(win, groups)) for xg, dyg in pairs])
+    return dw.reshape(tuple(filter_shape)).astype(dtype)
 
 
-def conv3d(xp, x, w, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5):
-    """Conv3D: `x` in `data_format`, filter [depth, height, width, in, out]."""
-    return _conv(xp, x, w, data_format, strides, padding, (), dilations)
-
-
-def conv3d_backprop_input(
-    xp, input_shape, w, dy, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5
-):
-    """Conv3DBackpropInputV2: the gradient of `conv3d` with respect to `x`, of `input_shape`."""
-    return _conv_input(xp, input_shape, w, dy, data_format, strides, padding, (), dilations)
-
-
-def conv3d_backprop_filter(
-    xp, x, filter_shape, dy, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5
-):
-    """Conv3DBackpropFilterV2: the gradient of `conv3d` with respect to `w`, of `filter_shape`."""
-    return _conv_filter(xp, x, filter_shape, dy, data_format, strides, padding, (), dilations)
-
-
-# --- Shapes -------------------------------------------------------------------------------------------
-
-
-def conv2d_shape(
-    x_shape, w_shape, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """The shape `conv2d` gives; dimensions, or shapes, may be None. Errors are in TensorFlow's words."""
-    return _conv_shape(
-        "Conv2D", x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations
-    )
-
-
-def conv3d_shape(x_shape, w_shape, *, strides, padding, data_format="NDHWC", dilations=(1,) * 5):
-    """The shape `conv3d` gives; see `conv2d_shape`."""
-    return _conv_shape("Conv3D", x_shape, w_shape, data_format, strides, padding, (), dilations)
-
-
-def depthwise_conv2d_shape(
-    x_shape, w_shape, *, strides, padding, explicit_paddings=(), data_format="NHWC", dilations=(1,) * 4
-):
-    """The shape `depthwise_conv2d` gives; see `conv2d_shape`."""
-    x_shape, w_shape = _known_rank("DepthwiseConv2D", x_shape, w_shape, strides, data_format)
-    depth = x_shape[channel_axis(data_format)]
-    filter_depth, multiplier = w_shape[-2:]
-    if None not in (depth, filter_depth) and depth != filter_depth:
-        raise ValueError(f"Dimensions must be equal, but are {depth} and {filter_depth}")
-    depth = filter_depth if depth is None else depth
-    channels = None if None in (depth, multiplier) else depth * multiplier
-    return _window_shape(
-        x_shape, w_shape, channels, data_format, strides, padding, explicit_paddings, dilations
-    )
-
-
-def _conv_shape(op, x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations):
-    x_shape, w_shape = _known_rank(op, x_shape, w_shape, strides, data_format)
-    depth = x_shape[channel_axis(data_format)]
-    filter_depth, out_depth = w_shape[-2:]
-    if None not in (depth, filter_depth):
-        _count_groups(depth, filter_depth, out_depth)
-    return _window_shape(
-        x_shape, w_shape, out_depth, data_format, strides, padding, explicit_paddings, dilations
-    )
-
-
-def _known_rank(op, x_shape, w_shape, strides, data_format):
-    rank = len(data_format)
-    require_rank(x_shape, rank)
-    require_rank(w_shape, rank)
-    if len(strides) != rank:
-        raise ValueError(
-            f"{op} on data format {format_name(data_format)} requires the stride attribute "
-            f"to contain {rank} values, but got: {len(strides)}"
-        )
-    unknown = (None,) * rank
-    return tuple(unknown if x_shape is None else x_shape), tuple(unknown if w_shape is None else w_shape)
-
-
-def _window_shape(x_shape, w_shape, channels, data_format, strides, padding, explicit_paddings, dilations):
-    size, axis = list(w_shape[:-2]), channel_axis(data_format)
-    if any(explicit_paddings[2 * i] or explicit_paddings[2 * i + 1] for i in (0, axis) if explicit_paddings):
-        raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
-    size.insert(0, 1)
-    size.insert(axis, 1)
-    shape = list(windowed_shape(x_shape, size, strides, padding, explicit_paddings, dilations))
-    shape[axis] = channels
-    return tuple(shape)
-
-
-def _count_groups(depth, filter_depth, out_depth):
-    """How many groups the channels fall into: filters may see only a part of the input's depth."""
-    if filter_depth <= 0 or depth % filter_depth:
-        raise ValueError(
-            f"Depth of input ({depth}) is not a multiple of input depth of filter ({filter_depth})"
-        )
-    groups = depth // filter_depth
-    if out_depth is not None and groups and out_depth % groups:
-        raise ValueError(
-            f"Depth of output ({out_depth}) is not a multiple of the number of groups ({groups})"
-        )
-    return groups
+# The rank of the arrays tells the two apart.
+conv3d, conv3d_backprop_input, conv3d_backprop_filter = conv2d, conv2d_backprop_input, conv2d_backprop_filter
 
 
 # --- Layout, precision, groups ------------------------------------------------------------------------
 
 
-def conv_window(x_shape, w_shape, data_format, strides, padding, explicit_paddings, dilations):
+def conv_window(x_shape: Sequence[int], w_shape: Sequence[int], **attrs: Unpack[ConvAttrs]) -> Window:
     """The Window of a filter over `x`, with every axis in channels-last order."""
-    order = _order_to_last(data_format)
-    pairs = explicit_pairs(explicit_paddings, len(order))
-    x_shape, strides, dilations, pairs = ([v[i] for i in order] for v in (x_shape, strides, dilations, pairs))
-    size = (1, *w_shape[:-2], 1)
-    return make_window(x_shape, size, strides, padding, [p for pair in pairs for p in pair], dilations)
+    rank = len(x_shape)
+    order = _order_to_last(rank, attrs)
+    pairs = explicit_pairs(attrs.get("explicit_paddings", ()), rank)
+    dilations = attrs.get("dilations") or (1,) * rank
+    return make_window(
+        [x_shape[i] for i in order],
+        (1, *w_shape[:-2], 1),
+        [attrs["strides"][i] for i in order],
+        attrs["padding"],
+        [p for i in order for p in pairs[i]],
+        [dilations[i] for i in order],
+    )
 
 
-def _order_to_last(data_format):
-    axis, rank = channel_axis(data_format), len(data_format)
+def _order_to_last(rank: int, attrs: ConvAttrs) -> list[int]:
+    """The axes in the order in which channels come last."""
+    axis = channel_axis(attrs["data_format"]) if "data_format" in attrs else rank - 1
     return [i for i in range(rank) if i != axis] + [axis]
 
 
-def _to_last(xp, x, data_format):
-    return xp.transpose(x, _order_to_last(data_format))
+def to_last(xp: ArrayModule, x: Array, attrs: ConvAttrs) -> Array:
+    """An array of the layout that the attributes name, with its channels last."""
+    return xp.transpose(x, _order_to_last(x.ndim, attrs))
 
 
-def _from_last(xp, y, data_format):
-    return xp.transpose(y, np.argsort(_order_to_last(data_format)))
+def from_last(xp: ArrayModule, y: Array, attrs: ConvAttrs) -> Array:
+    """An array with its channels last, in the layout that the attributes name."""
+    return xp.transpose(y, np.argsort(_order_to_last(y.ndim, attrs)))
 
 
-def _widen(win, depth, *arrays):
+def widened(win: Window, depth: int, first: Array, second: Array) -> tuple[Array, Array]:
     """16-bit floats as float32: sums over many products need the bits. In small convolutions, float32 as float64.
 
     There it costs nothing, and numpy and XLA, which sum in other orders, give the same numbers. A step that runs in numpy
@@ -207,47 +147,17 @@ def _widen(win, depth, *arrays):
     gradients that are checked by small steps.
     """
     products = math.prod(win.out_shape[:-1]) * math.prod(win.size) * win.in_shape[-1] * depth
-    if products <= SMALL_CONVOLUTION:
-        arrays = tuple(a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays)
-    return tuple(a.astype(np.float32) if a.dtype.itemsize == 2 else a for a in arrays)
+    is_small = products <= SMALL_CONVOLUTION
+
+    def wide(a: Array) -> Array:
+        if is_small and a.dtype == np.float32:
+            return a.astype(np.float64)
+        return a.astype(np.float32) if a.dtype.itemsize == 2 else a
+
+    return wide(first), wide(second)
 
 
-def _conv(xp, x, w, data_format, *attrs):
-    win = conv_window(x.shape, w.shape, data_format, *attrs)
-    dtype = x.dtype
-    x, w = _widen(win, w.shape[-1], x, w)
-    x = _to_last(xp, x, data_format)
-    groups = _count_groups(x.shape[-1], *w.shape[-2:])
-    pairs = zip(xp.split(x, groups, -1), xp.split(w, groups, -1), strict=True)
-    y = _join(xp, [_forward(xp, xg, wg, _of_group(win, groups)) for xg, wg in pairs])
-    return _from_last(xp, y.astype(dtype), data_format)
-
-
-def _conv_input(xp, input_shape, w, dy, data_format, *attrs):
-    win = conv_window(input_shape, w.shape, data_format, *attrs)
-    dtype = dy.dtype
-    w, dy = _widen(win, w.shape[-1], w, dy)
-    dy = _to_last(xp, dy, data_format)
-    _check_gradient(win, dy, w.shape[-1])
-    groups = _count_groups(win.in_shape[-1], *w.shape[-2:])
-    pairs = zip(xp.split(w, groups, -1), xp.split(dy, groups, -1), strict=True)
-    dx = _join(xp, [_input_gradient(xp, wg, dyg, _of_group(win, groups)) for wg, dyg in pairs])
-    return _from_last(xp, dx.astype(dtype), data_format)
-
-
-def _conv_filter(xp, x, filter_shape, dy, data_format, *attrs):
-    win = conv_window(x.shape, filter_shape, data_format, *attrs)
-    dtype = x.dtype
-    x, dy = _widen(win, filter_shape[-1], x, dy)
-    x, dy = _to_last(xp, x, data_format), _to_last(xp, dy, data_format)
-    _check_gradient(win, dy, filter_shape[-1])
-    groups = _count_groups(x.shape[-1], *filter_shape[-2:])
-    pairs = zip(xp.split(x, groups, -1), xp.split(dy, groups, -1), strict=True)
-    dw = _join(xp, [_filter_gradient(xp, xg, dyg, _of_group(win, groups)) for xg, dyg in pairs])
-    return dw.reshape(tuple(filter_shape)).astype(dtype)
-
-
-def _check_gradient(win, dy, depth):
+def _check_gradient(win: Window, dy: Array, depth: int) -> None:
     """The gradient of the result must have the size of the result."""
     for axis, (given, computed) in enumerate(zip(dy.shape[:-1], win.out_shape[:-1], strict=True)):
         if given != computed:
@@ -260,79 +170,80 @@ def _check_gradient(win, dy, depth):
         raise ValueError("filter and out_backprop must have the same out_depth")
 
 
-def _join(xp, parts):
+def _join(xp: ArrayModule, parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else xp.concatenate(parts, -1)
 
 
-def _of_group(win, groups):
+def _of_group(win: Window, groups: int) -> Window:
     return win.with_channels(win.in_shape[-1] // groups)
 
 
 # --- The products: channels-last, one group, full precision -------------------------------------------
 
 
-def _forward(xp, x, w, win):
+def _forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
         # Its patches are its input: one product, with no copy to keep in cache.
         return _dot(xp, take(xp, x, win, (0,) * x.ndim), w)
     if _has_few_windows(win):
         return _dot(xp, _window_patches(xp, x, win), w)
-    narrow = min(x.shape[-1], w.shape[-1]) < XLA_CHANNELS
+    narrow = min(x.shape[-1], w.shape[-1]) < MIN_WINOGRAD_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, 1)
-        return map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MANY_BYTES)
+        return map_examples(xp, lambda x: winograd.forward(xp, x, w, win), bytes_, x, MAX_TAPLESS_BYTES)
     if xp is not np and conv_folded.suits(win, w.shape[-1]):
         return _folded(xp, x, w, win)
     if xp is not np and x.ndim == 5:
         return _by_planes(xp, x, w, win)
     if xp is not np:
         return _xla_forward(xp, x, w, win)
-    if example > LARGE_EXAMPLE_BYTES:
+    if example > MAX_PATCH_BYTES:
         padded = pad(xp, x, win)
-        return sum(_dot(xp, take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
+        return total(_dot(xp, take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
     return map_examples(xp, lambda x: _dot(xp, _patches(xp, x, win), w), example, x)
 
 
-def _folded(xp, x, w, win):
+def _folded(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     if conv_folded.is_strided(win):
         image, filters, narrow = conv_folded.unstrided(xp, x, w, win)
         return _xla_forward(xp, image, filters, narrow)
     count = conv_folded.neighbours(win, w.shape[-1])
     image, filters = conv_folded.image(xp, x, win, count), conv_folded.filters(xp, w, win, count)
     narrow = conv_folded.window(win, count)
-    if math.prod(filters.shape[:-1]) > FEW_COLUMNS:
+    if math.prod(filters.shape[:-1]) > MAX_QUICK_COLUMNS:
         return conv_folded.result(_xla_forward(xp, image, filters, narrow), win, count)
     bytes_ = _patch_bytes(narrow, image.dtype)
-    y = map_examples(xp, lambda x: _dot(xp, _patches(xp, x, narrow), filters), bytes_, image, POINTS_BYTES)
+    y = map_examples(
+        xp, lambda x: _dot(xp, _patches(xp, x, narrow), filters), bytes_, image, MAX_POINTS_BYTES
+    )
     return conv_folded.result(y, win, count)
 
 
-def _by_planes(xp, x, w, win):
+def _by_planes(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     """A 3-D convolution as one of planes."""
     planes, flat = _planes(xp, x, win)
     filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
     return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
 
 
-def _planes(xp, x, win):
+def _planes(xp: ArrayModule, x: Array, win: Window) -> tuple[Array, Window]:
     """What windows see of planes behind each other become more channels of one plane; and the windows over these."""
     deep = win.along(1, x.shape)
     padded = pad(xp, x, deep)
     seen_planes = _join(xp, [take(xp, padded, deep, tap) for tap in deep.taps()])
     planes = seen_planes.reshape(-1, *seen_planes.shape[2:])
-    rest = {k: (v[0], *v[2:]) for k, v in vars(win).items()}
-    return planes, Window(**rest).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
+    return planes, win.without(1).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
 
 
-def _filter_gradient_by_planes(xp, x, dy, win):
+def _filter_gradient_by_planes(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
     planes, flat = _planes(xp, x, win)
     dw = _filter_gradient(xp, planes, dy.reshape(-1, *dy.shape[2:]), flat)
     parts = dw.reshape(*win.size[2:-1], win.size[1], -1)
     return xp.moveaxis(parts, 2, 0).reshape(-1, dy.shape[-1])
 
 
-def _input_gradient(xp, w, dy, win):
+def _input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
     if _has_few_windows(win):
         turned, shape = _exchanged(win), (dy.shape[0], -1, *win.size[1:-1], win.in_shape[-1])
         seen = _dot(xp, dy, w.reshape(-1, w.shape[-1]).T).reshape(shape)
@@ -348,14 +259,14 @@ def _input_gradient(xp, w, dy, win):
         if dy.ndim == 4:
             return conv_phases.input_gradient(xp, w, dy, win)
         return conv_phases.volume_gradient(xp, w, dy, win, lambda *planes: _input_gradient(xp, *planes))
-    dense = set(win.stride) == {1} and win.in_shape[-1] >= MANY_CHANNELS
-    if xp is not np and not _is_pointwise(win) and (dense or example > LARGE_EXAMPLE_BYTES):
+    dense = set(win.stride) == {1} and win.in_shape[-1] >= MIN_XLA_GRADIENT_CHANNELS
+    if xp is not np and not _is_pointwise(win) and (dense or example > MAX_PATCH_BYTES):
         return _xla_input_gradient(xp, w, dy, win)
     taps, w = list(win.taps()), w.reshape(-1, w.shape[-1])
     if _is_pointwise(win):
         return scatter(xp, [(taps[0], _dot(xp, dy, w.T))], win)
 
-    def spread(dy):
+    def spread(dy: Array) -> Array:
         rows = win.with_batch(dy.shape[0])
         cols = _dot(xp, dy, w.T).reshape(*rows.out_shape[:-1], len(taps), win.in_shape[-1])
         return scatter(xp, ((tap, cols[..., i, :]) for i, tap in enumerate(taps)), rows)
@@ -363,7 +274,7 @@ def _input_gradient(xp, w, dy, win):
     return map_examples(xp, spread, example, dy)
 
 
-def _filter_gradient(xp, x, dy, win):
+def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
     """The filter's gradient as a matrix [taps * channels in, channels out]."""
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
@@ -373,7 +284,7 @@ def _filter_gradient(xp, x, dy, win):
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
         points = sum_examples(
-            xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, POINTS_BYTES
+            xp, lambda x, dy: winograd.filter_points(xp, x, dy, win), bytes_, x, dy, MAX_POINTS_BYTES
         )
         return winograd.filter_gradient(xp, points, win)
     if xp is not np and x.shape[-1] == 1 and conv_folded.suits(win, dy.shape[-1]):
@@ -381,43 +292,43 @@ def _filter_gradient(xp, x, dy, win):
         image, gradient = conv_folded.image(xp, x, win, count), conv_folded.gradient(xp, dy, win, count)
         folded = _filter_gradient(xp, image, gradient, conv_folded.window(win, count))
         return conv_folded.filter_gradient(folded, win, count).reshape(-1, dy.shape[-1])
-    if xp is not np and x.ndim == 4 and x.shape[-1] < FEW_CHANNELS:
+    if xp is not np and x.ndim == 4 and x.shape[-1] < MIN_PATCH_CHANNELS:
         return _xla_filter_gradient(xp, x, dy, win).reshape(-1, dy.shape[-1])
     if xp is not np and x.ndim == 5 and x.shape[0]:
         return _filter_gradient_by_planes(xp, x, dy, win)
-    if example > LARGE_EXAMPLE_BYTES:
+    if example > MAX_PATCH_BYTES:
         padded = pad(xp, x, win)
         return xp.concatenate([_dot_rows(xp, take(xp, padded, win, tap), dy) for tap in win.taps()])
     return sum_examples(xp, lambda x, dy: _dot_rows(xp, _patches(xp, x, win), dy), example, x, dy)
 
 
-def _patches(xp, x, win):
+def _patches(xp: ArrayModule, x: Array, win: Window) -> Array:
     """[examples, windows..., taps * channels]: what each window sees."""
     win = win.with_batch(x.shape[0])
     padded = pad(xp, x, win)
     return _join(xp, [take(xp, padded, win, tap) for tap in win.taps()])
 
 
-def _window_patches(xp, x, win):
+def _window_patches(xp: ArrayModule, x: Array, win: Window) -> Array:
     """The same as `_patches`, window by window."""
     padded, turned = pad(xp, x, win), _exchanged(win)
     rows = [take(xp, padded, turned, place).reshape(x.shape[0], -1) for place in turned.taps()]
     return xp.stack(rows, 1).reshape(*win.out_shape[:-1], -1)
 
 
-def _exchanged(win):
+def _exchanged(win: Window) -> Window:
     """What is seen with windows as taps and taps as windows: the same inputs, since both are added up to a place."""
     size, shape = (1, *win.out_shape[1:-1], 1), (win.in_shape[0], *win.size[1:-1], win.in_shape[-1])
     return replace(win, size=size, stride=win.dilation, dilation=win.stride, out_shape=shape)
 
 
-def _dot(xp, x, w):
+def _dot(xp: ArrayModule, x: Array, w: Array) -> Array:
     """The last axis of `x` times the matrix that `w` is once its last axis is kept."""
     w = w.reshape(-1, w.shape[-1])
     return times(xp, x.reshape(-1, x.shape[-1]), w).reshape(*x.shape[:-1], w.shape[-1])
 
 
-def _dot_rows(xp, x, dy):
+def _dot_rows(xp: ArrayModule, x: Array, dy: Array) -> Array:
     """Sum over all examples and windows of the outer product of their rows."""
     x, dy = (a.reshape(-1, a.shape[-1]) for a in (x, dy))
     if xp is np or x.shape[1] < 2 * dy.shape[1]:
@@ -426,39 +337,41 @@ def _dot_rows(xp, x, dy):
     return stored(xp, dy.T @ x).T
 
 
-def _patch_bytes(win, dtype):
+def _patch_bytes(win: Window, dtype: np.dtype[Any]) -> int:
     """Size of the patches of one example."""
     return math.prod(win.out_shape[1:-1]) * math.prod(win.size) * win.in_shape[-1] * dtype.itemsize
 
 
-def _is_pointwise(win):
+def _is_pointwise(win: Window) -> bool:
     return math.prod(win.size) == 1 and not win.is_padded
 
 
-def _has_few_windows(win):
+def _has_few_windows(win: Window) -> bool:
     """Whether an image has so few windows that it is gone through by them: the filter is about as large as it."""
     return win.in_shape[0] > 0 and 0 < math.prod(win.out_shape[1:-1]) <= min(
-        FEW_WINDOWS, math.prod(win.size) - 1
+        MAX_LISTED_WINDOWS, math.prod(win.size) - 1
     )
 
 
 # --- XLA's own convolution ----------------------------------------------------------------------------
 
 
-def _xla_forward(xp, x, w, win, padding=None):
+def _xla_forward(
+    xp: ArrayModule, x: Array, w: Array, win: Window, padding: Sequence[tuple[int, int]] | None = None
+) -> Array:
     if x.shape[-1] > 1 and x.shape[-1] % 2:
         # An odd number of channels (the three colours) makes it several times slower.
         missing = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 4)]
         x, w = xp.pad(x, missing), xp.pad(w, [*missing[1:], (0, 0)])
     # A small filter with strides gains nothing from parts, and what follows it would wait for them to be joined.
-    joining = max(win.stride) > 1 and math.prod(win.size) <= SMALL_FILTER
+    joining = max(win.stride) > 1 and math.prod(win.size) <= MAX_SMALL_FILTER_TAPS
     pads = padding or win.pads[1:-1]
     return stored(xp, convolve(xp, x, w, win.stride[1:-1], pads, win.dilation[1:-1], joining=joining))
 
 
-def _xla_input_gradient(xp, w, dy, win):
+def _xla_input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
     """A convolution of the spread-out `dy` with the filter turned around."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     padding = []
     for i in range(1, dy.ndim - 1):
@@ -466,7 +379,7 @@ def _xla_input_gradient(xp, w, dy, win):
         spread = (win.out_shape[i] - 1) * win.stride[i] + 1
         padding.append((low, win.in_shape[i] + win.pads[i][0] - spread))
     if set(win.stride) == {1}:
-        dy, padding = cropped(dy, padding)
+        dy, padding[:] = cropped(dy, padding)
     if set(win.stride) == {1} and dy.ndim == 4:
         return _xla_forward(xp, dy, _turned(xp, w), win, padding)
     spatial = "DHW"[5 - dy.ndim :]
@@ -481,7 +394,7 @@ def _xla_input_gradient(xp, w, dy, win):
     )
 
 
-def _xla_filter_gradient(xp, x, dy, win):
+def _xla_filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
     """A convolution of the input with `dy`, in which examples are what channels are otherwise."""
     examples = [(0, -x.shape[0] % 4 if x.shape[0] % 2 and x.shape[0] > 1 else 0)]  # an odd number is slow
     x, dy = (xp.pad(a, examples + [(0, 0)] * (a.ndim - 1)) for a in (x, dy))
@@ -489,18 +402,18 @@ def _xla_filter_gradient(xp, x, dy, win):
     for i in range(1, x.ndim - 1):
         reach = (win.size[i] - 1) * win.dilation[i] + 1 + (win.out_shape[i] - 1) * win.stride[i]
         padding.append((win.pads[i][0], reach - win.in_shape[i] - win.pads[i][0]))
-    x, padding = cropped(x, padding)
+    x, pads = cropped(x, padding)
     x, dy = xp.transpose(x, (3, 1, 2, 0)), xp.transpose(dy, (1, 2, 0, 3))
-    dw = convolve(xp, x, dy, win.dilation[1:-1], padding, win.stride[1:-1], across=2)
+    dw = convolve(xp, x, dy, win.dilation[1:-1], pads, win.stride[1:-1], across=2)
     return xp.transpose(dw, (1, 2, 0, 3))
 
 
-def _turned(xp, w):
+def _turned(xp: ArrayModule, w: Array) -> Array:
     """The filter that takes gradients of outputs back to inputs."""
     return xp.swapaxes(xp.flip(w, tuple(range(w.ndim - 2))), -1, -2)
 
 
-def _turned_window(win, channels):
+def _turned_window(win: Window, channels: int) -> Window:
     """The windows of that filter over `channels` outputs of a convolution with stride 1."""
     axes = zip(win.size, win.in_shape, win.out_shape, win.pads, strict=True)
     pads = [(size - 1 - low, seen + low - made) for size, seen, made, (low, _) in axes]

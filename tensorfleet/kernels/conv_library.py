@@ -9,18 +9,26 @@ XLA's own convolution reads past the image when padding is negative. So this is 
 `offered`, by somebody who sees to it that all of it goes to the library.
 """
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 import math
 import threading
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from tensorfleet.base.types import Array, ArrayModule, Dims
 
 # XLA divides what is ready among its threads when more than 8 operations wait behind the one that it takes.
 PARTS = 10
 # Fewer multiplications are done before a second thread has begun.
-WORTH_DIVIDING = 12_000_000
+MIN_DIVIDED_PRODUCTS = 12_000_000
 # The library leaves convolutions of no more channels than this, before and after, to XLA.
-FEW_CHANNELS = 16
+MAX_XLA_CHANNELS = 16
 
+#: Along one axis: inputs, taps, stride, padding and dilation.
+_Axis: TypeAlias = tuple[int, int, int, tuple[int, int], int]
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
 _of_thread = threading.local()
 
@@ -28,12 +36,12 @@ _of_thread = threading.local()
 class Offer:
     """What a program that is being traced may use; `taken` tells whether it does."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.taken = False
 
 
 @contextlib.contextmanager
-def offered(is_offered=True):
+def offered(is_offered: bool = True) -> Iterator[Offer]:
     """Lets what is traced inside use parts of images, which only the library can do."""
     before = getattr(_of_thread, "offer", None)
     _of_thread.offer = offer = Offer()
@@ -45,7 +53,17 @@ def offered(is_offered=True):
         _of_thread.offer = before
 
 
-def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1, joining=False):
+def convolve(
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    stride: Dims,
+    pads: Sequence[tuple[int, int]],
+    dilation: Dims = (1, 1),
+    at_once: int = 1,
+    across: int = 1,
+    joining: bool = False,
+) -> Array:
     """The convolution of `x`, channels last, with the filter `w` [height, width, in, out].
 
     `at_once` tells how many of the kind a program has side by side anyway, and `across` into how many parts of its columns
@@ -53,7 +71,7 @@ def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1, joini
     before: all convolutions of a program are the library's or none is. More than one loop should read it only when it is `stored`: each would
     look up for every element which part that is in.
     """
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     geometry = list(zip(x.shape[1:3], w.shape[:2], stride, pads, dilation, strict=True))
     made = [_windows(*axis) for axis in geometry]
@@ -82,18 +100,18 @@ def convolve(xp, x, w, stride, pads, dilation=(1, 1), at_once=1, across=1, joini
     return rows[0] if len(rows) == 1 else xp.concatenate(rows, 1)
 
 
-def _windows(seen, taps, stride, pads, dilation):
+def _windows(seen: int, taps: int, stride: int, pads: tuple[int, int], dilation: int) -> int:
     """How many windows there are along an axis."""
     return (seen + sum(pads) - (taps - 1) * dilation - 1) // stride + 1
 
 
-def _suits(x, w, geometry, made):
+def _suits(x: Array, w: Array, geometry: list[_Axis], made: list[int]) -> bool:
     """Whether the library takes a convolution, whatever its padding; and each of its windows sees some of the image."""
     return (
         str(x.dtype) == "float32"
         and x.size > 0
         and math.prod(w.shape[:2]) > 1  # or it is a matrix product
-        and max(w.shape[2:]) > FEW_CHANNELS
+        and max(w.shape[2:]) > MAX_XLA_CHANNELS
         and all(
             0 < n <= seen and taps <= seen and min(pads) >= 0 and max(pads) <= (taps - 1) * dilation
             for (seen, taps, _, pads, dilation), n in zip(geometry, made, strict=True)
@@ -101,10 +119,10 @@ def _suits(x, w, geometry, made):
     )
 
 
-def _division(x, w, made, at_once, across, is_padded):
+def _division(x: Array, w: Array, made: list[int], at_once: int, across: int, is_padded: bool) -> list[int]:
     """Into how many parts the rows and the columns of a result are divided."""
     work = x.shape[0] * math.prod(made) * math.prod(w.shape)
-    wanted = -(-PARTS // at_once) if work * at_once >= WORTH_DIVIDING else 1
+    wanted = -(-PARTS // at_once) if work * at_once >= MIN_DIVIDED_PRODUCTS else 1
     if wanted == 1 and not is_padded:
         wanted = 2  # the library is slow where nothing is padded
     if made[0] >= wanted:
@@ -116,7 +134,9 @@ def _division(x, w, made, at_once, across, is_padded):
     return [1, 1]
 
 
-def _cut(seen, taps, stride, pads, dilation, made, count):
+def _cut(
+    seen: int, taps: int, stride: int, pads: tuple[int, int], dilation: int, made: int, count: int
+) -> list[tuple[int, int]]:
     """The padding of each of so many parts along an axis."""
     reach, ends = (taps - 1) * dilation + 1, [made * i // count for i in range(count + 1)]
     return [

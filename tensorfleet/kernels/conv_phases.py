@@ -8,24 +8,29 @@ pixels, and of all pairs of neighbours, take less time than small convolutions, 
 rows of a filter give is added up while the phases are laid.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.aligned_memory import stored
+from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.conv_library import convolve
 from tensorfleet.kernels.windows import Window, cropped
 
 # With fewer channels, products are slower than convolutions.
-PRODUCT_CHANNELS = 8
+MIN_PRODUCT_CHANNELS = 8
 
 
-def suits(xp, win):
+def suits(xp: ArrayModule, win: Window) -> bool:
     """Whether a convolution is strided, and its filter has no gaps."""
     return xp is not np and len(win.stride) in (4, 5) and set(win.stride) != {1} == set(win.dilation)
 
 
-def input_gradient(xp, w, dy, win):
+def input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
     """The gradient of the input of the convolution with the filter `w`, given that of its result."""
     down, across = win.stride[1:3]
     if _suits_products(w, win):
@@ -39,14 +44,15 @@ def input_gradient(xp, w, dy, win):
     return whole[:, : win.in_shape[1], : win.in_shape[2]]
 
 
-def volume_gradient(xp, w, dy, win, of_planes):
+def volume_gradient(
+    xp: ArrayModule, w: Array, dy: Array, win: Window, of_planes: Callable[[Array, Array, Window], Array]
+) -> Array:
     """The same for volumes: planes of `dy` that an input plane is seen from become channels, one phase after another.
 
     `of_planes` gives the gradient of planes, from the filter, the gradient of the result and the windows.
     """
     stride, count = win.stride[1], -(-win.in_shape[1] // win.stride[1])
-    rest = {name: (values[0], *values[2:]) for name, values in vars(win).items()}
-    flat = Window(**rest).with_batch(dy.shape[0] * count)
+    flat = win.without(1).with_batch(dy.shape[0] * count)
     shape = (dy.shape[0], count, *flat.in_shape[1:])
     phases = []
     for place in range(stride):
@@ -62,7 +68,7 @@ def volume_gradient(xp, w, dy, win, of_planes):
     return made[:, : win.in_shape[1]]
 
 
-def _phase(xp, w, dy, win, phase):
+def _phase(xp: ArrayModule, w: Array, dy: Array, win: Window, phase: tuple[int, int]) -> Array:
     (rows, above), (columns, beside) = (
         _seen(win, axis, place) for axis, place in zip((1, 2), phase, strict=True)
     )
@@ -75,11 +81,11 @@ def _phase(xp, w, dy, win, phase):
     return convolve(xp, dy, taps, (1, 1), pads, at_once=math.prod(win.stride) - 1)
 
 
-def _suits_products(w, win):
-    return win.size[1:3] == (3, 3) and win.stride[1:3] == (2, 2) and min(w.shape[2:]) >= PRODUCT_CHANNELS
+def _suits_products(w: Array, win: Window) -> bool:
+    return win.size[1:3] == (3, 3) and win.stride[1:3] == (2, 2) and min(w.shape[2:]) >= MIN_PRODUCT_CHANNELS
 
 
-def _products(xp, w, dy, win):
+def _products(xp: ArrayModule, w: Array, dy: Array, win: Window) -> list[Array]:
     """The phases of a 3 x 3 filter with stride 2."""
     height, width = (-(-win.in_shape[axis] // win.stride[axis]) for axis in (1, 2))
     beside = [_seen(win, 2, place) for place in (0, 1)]
@@ -87,7 +93,7 @@ def _products(xp, w, dy, win):
     phases = []
     for rows, (above, _) in (_seen(win, 1, place) for place in (0, 1)):
         for (columns, (before, _)), seen in zip(beside, sights, strict=True):
-            made = 0
+            of_rows = []
             for i, row in enumerate(rows):
                 taps = xp.concatenate([w[row, column].T for column in columns])
                 parts = [(x.reshape(-1, len(taps)) @ taps).reshape(*x.shape[:3], -1) for x in seen]
@@ -95,12 +101,12 @@ def _products(xp, w, dy, win):
                     found = _moved(parts[0], 2, before, width)
                 else:
                     found = xp.stack(parts, 3).reshape(*dy.shape[:2], -1, taps.shape[-1])[:, :, :width]
-                made = made + _moved(found, 1, above - i, height)
-            phases.append(made)
+                of_rows.append(_moved(found, 1, above - i, height))
+            phases.append(total(of_rows))
     return phases
 
 
-def _neighbours(xp, dy, count, before, width):
+def _neighbours(xp: ArrayModule, dy: Array, count: int, before: int, width: int) -> list[Array]:
     """[examples, rows, columns, channels] of `dy`; or what pairs of neighbouring columns see, those at even places and at
     odd places, with `before` columns of zeros before them."""
     if count == 1:
@@ -110,16 +116,16 @@ def _neighbours(xp, dy, count, before, width):
     return [stored(xp, x).reshape(*dy.shape[:2], pairs, -1) for x in moved]
 
 
-def _moved(x, axis, before, wanted):
+def _moved(x: Array, axis: int, before: int, wanted: int) -> Array:
     """So many places of an axis, `before` of them zeros before the first one; or without as many where that is negative."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     pads = [(0, 0, 0)] * x.ndim
     pads[axis] = (before, wanted - before - x.shape[axis], 0)
     return lax.pad(x, np.zeros((), x.dtype), pads) if any(pads[axis]) else x
 
 
-def _seen(win, axis, place):
+def _seen(win: Window, axis: int, place: int) -> tuple[list[int], tuple[int, int]]:
     """The taps that see every input at a place within the stride, the last first, and the padding they need."""
     size, stride, first = win.size[axis], win.stride[axis], place + win.pads[axis][0]
     taps = [t for t in reversed(range(size)) if (first - t) % stride == 0]

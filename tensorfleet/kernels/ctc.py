@@ -5,30 +5,35 @@ All sequences of a batch advance together, one time step after another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 
+from tensorfleet.base.types import Array
+
 _NEVER, _LOWEST = -np.inf, np.finfo(np.float64).min
-_SHORT = 4
+_MAX_REDUCED_WIDTH = 4  # from here on numpy's own maximum is as fast
 
 
-def log_softmax(x: np.ndarray) -> np.ndarray:
+def log_softmax(x: Array) -> Array:
     """The logarithm of the softmax over the last dimension."""
     x = x - _highest(x)
-    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+    result: Array = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    return result
 
 
-def _highest(x: np.ndarray) -> np.ndarray:
+def _highest(x: Array) -> Array:
     """The maxima over the last dimension, by halves: numpy takes ten times as long for a short dimension."""
-    while (n := x.shape[-1]) > _SHORT:
+    while (n := x.shape[-1]) > _MAX_REDUCED_WIDTH:
         x = np.maximum(x[..., : n - n // 2], x[..., n // 2 :])
-    return x.max(-1, keepdims=True)
+    result: Array = x.max(-1, keepdims=True)
+    return result
 
 
 def loss_and_gradient(
-    inputs: np.ndarray, targets: list[list[int]], lengths: np.ndarray, merge_repeated: bool
-) -> tuple[np.ndarray, np.ndarray]:
+    inputs: Array, targets: Sequence[Sequence[int]], lengths: Array, merge_repeated: bool
+) -> tuple[Array, Array]:
     """The negative log probability of each target, and its gradient with respect to `inputs`.
 
     What leads to a place of a path and what follows it are the same sum, over the sequence and over the sequence turned around,
@@ -62,7 +67,7 @@ def loss_and_gradient(
     return np.where(lengths > 0, -total, 0.0).astype(inputs.dtype), gradient.astype(inputs.dtype)
 
 
-def _paths(targets: list[list[int]], blank: int) -> tuple[np.ndarray, np.ndarray]:
+def _paths(targets: Sequence[Sequence[int]], blank: int) -> tuple[Array, Array]:
     """The labels of each target with blanks around them, and the position of the last blank."""
     lengths = np.array([len(t) for t in targets], np.int64)
     path = np.full((len(targets), 2 * int(lengths.max(initial=0)) + 1), blank)
@@ -72,7 +77,7 @@ def _paths(targets: list[list[int]], blank: int) -> tuple[np.ndarray, np.ndarray
     return path, 2 * lengths
 
 
-def _moves(path: np.ndarray, blank: int, merge_repeated: bool) -> tuple[np.ndarray, np.ndarray]:
+def _moves(path: Array, blank: int, merge_repeated: bool) -> tuple[Array, Array]:
     """Where a path may stay for a step, and where it may have come from two places before."""
     label = path != blank
     stays = ~label | merge_repeated
@@ -83,7 +88,7 @@ def _moves(path: np.ndarray, blank: int, merge_repeated: bool) -> tuple[np.ndarr
     return stays, skips
 
 
-def _turned(shape: tuple[int, ...], ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _turned(shape: tuple[int, ...], ends: Array, lengths: Array) -> Array:
     """Where, in the flat array, each place of each step is when sequences and paths are turned around.
 
     What is behind the end of either does not matter.
@@ -91,10 +96,11 @@ def _turned(shape: tuple[int, ...], ends: np.ndarray, lengths: np.ndarray) -> np
     steps, width, batch = shape
     step = np.maximum(lengths - 1 - np.arange(steps)[:, None], 0)[:, None] * width
     place = np.maximum(ends - np.arange(width)[:, None], 0)
-    return (step + place) * batch + np.arange(batch)
+    result: Array = (step + place) * batch + np.arange(batch)
+    return result
 
 
-def _costs(stays: np.ndarray, skips: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _costs(stays: Array, skips: Array, ends: Array) -> Array:
     """What it costs to come to a place from two before, from one before and from itself: nothing, or it is not possible."""
     width = stays.shape[1]
     back = np.maximum(ends[:, None] - np.arange(width), 0)
@@ -105,7 +111,7 @@ def _costs(stays: np.ndarray, skips: np.ndarray, ends: np.ndarray) -> np.ndarray
     return np.where(allowed, 0.0, _NEVER).swapaxes(1, 2).copy()
 
 
-def _arriving(emitted: np.ndarray, costs: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _arriving(emitted: Array, costs: Array, ends: Array) -> Array:
     """The log probability of all that leads to each place, without what the place emits itself."""
     steps, width, count = emitted.shape
     before = np.empty(emitted.shape)
@@ -127,9 +133,7 @@ def _arriving(emitted: np.ndarray, costs: np.ndarray, ends: np.ndarray) -> np.nd
     return before
 
 
-def greedy(
-    inputs: np.ndarray, lengths: np.ndarray, merge_repeated: bool, blank: int
-) -> tuple[list, np.ndarray]:
+def greedy(inputs: Array, lengths: Array, merge_repeated: bool, blank: int) -> tuple[list[list[int]], Array]:
     """The best label of every step, blanks left out, and the negated sum of their scores."""
     best = inputs.argmax(-1)
     tops = np.take_along_axis(inputs, best[..., None], -1)[..., 0]

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.ctc import log_softmax
 
 _NEVER = -np.inf
-_AT_ONCE = 1 << 18  # elements of a table
+_MAX_TABLE_ELEMENTS = 1 << 18  # elements of a table
 
 
 def beam_search(
-    inputs: np.ndarray, lengths: np.ndarray, width: int, top_paths: int, merge_repeated: bool
-) -> tuple[list[list[list[int]]], np.ndarray]:
+    inputs: Array, lengths: Array, width: int, top_paths: int, merge_repeated: bool
+) -> tuple[list[list[list[int]]], Array]:
     """The most probable label sequences of each element, [path][batch], and their log probabilities."""
     _, batch, classes = inputs.shape
     decoded: list[list[list[int]]] = [[] for _ in range(top_paths)]
     probabilities = np.zeros((batch, top_paths), inputs.dtype)
-    group = max(1, _AT_ONCE // (width * classes))
+    group = max(1, _MAX_TABLE_ELEMENTS // (width * classes))
     for start in range(0, batch, group):
         some = slice(start, start + group)
         scores = log_softmax(inputs[:, some].astype(np.float64))
@@ -77,18 +78,18 @@ class _Tree:
 class _Beams:
     """Nodes, [batch, beam], with the log probability of each with a blank last, and with a label last."""
 
-    nodes: np.ndarray
-    with_blank: np.ndarray
-    with_label: np.ndarray
-    there: np.ndarray
+    nodes: Array
+    with_blank: Array
+    with_label: Array
+    there: Array
 
     @property
-    def whole(self) -> np.ndarray:
+    def whole(self) -> Array:
         """The log probability of each."""
         return np.logaddexp(self.with_blank, self.with_label)
 
 
-def _searched(scores: np.ndarray, lengths: np.ndarray, width: int, tree: _Tree) -> _Beams:
+def _searched(scores: Array, lengths: Array, width: int, tree: _Tree) -> _Beams:
     """The beams of each sequence at its end."""
     batch = scores.shape[1]
     nothing = np.full((batch, width), _NEVER)
@@ -109,7 +110,7 @@ def _searched(scores: np.ndarray, lengths: np.ndarray, width: int, tree: _Tree) 
     return beams
 
 
-def _advance(beams: _Beams, step: np.ndarray, tree: _Tree) -> _Beams:
+def _advance(beams: _Beams, step: Array, tree: _Tree) -> _Beams:
     """All continuations of the beams by one time step, the best of them.
 
     The first column of the tables is a beam itself, the others are the beam with one more label.
@@ -137,7 +138,12 @@ def _advance(beams: _Beams, step: np.ndarray, tree: _Tree) -> _Beams:
     return _best((with_blank, with_label, both, there), beams, tree)
 
 
-def _merge(ended: tuple, parents: np.ndarray, beams: _Beams, tables: tuple) -> None:
+def _merge(
+    ended: tuple[Array, Array, Array],
+    parents: Array,
+    beams: _Beams,
+    tables: tuple[Array, Array, Array, Array],
+) -> None:
     """Joins each beam with the one that becomes the same by one more label, where it comes first of the two."""
     row, own, label = ended
     with_blank, with_label, both, there = tables
@@ -152,7 +158,7 @@ def _merge(ended: tuple, parents: np.ndarray, beams: _Beams, tables: tuple) -> N
     there[row, np.where(first, own, parent), np.where(first, 0, label)] = False
 
 
-def _best(tables: tuple, beams: _Beams, tree: _Tree) -> _Beams:
+def _best(tables: tuple[Array, Array, Array, Array], beams: _Beams, tree: _Tree) -> _Beams:
     """As many of all continuations as there are beams, the first of equal ones first."""
     batch, width = beams.nodes.shape
     with_blank, with_label, both, there = (table.reshape(batch, -1) for table in tables)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.kernels.example_walk import WORTH_WALKING, Walked, walk
+from tensorfleet.base.types import Array
+from tensorfleet.kernels.example_walk import MIN_WALKED_RECORDS, Walked, walk
 from tensorfleet.kernels.example_wire import (
     BYTES,
     FLOATS,
@@ -47,19 +48,20 @@ class Layout:
         self._columns = np.flatnonzero(mask)
         self._bits = mask[self._columns]
         self._expected = np.frombuffer(self.data, np.uint8)[self._columns] & self._bits
-        self._ints: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self._ints: dict[bytes, tuple[Array, Array]] = {}
 
-    def matches(self, rows: np.ndarray) -> np.ndarray:
+    def matches(self, rows: Array) -> Array:
         """Which rows, each the bytes of a record as long as this one, have this layout."""
         if self._columns is None:
             self._prepare()
-        return ((rows[:, self._columns] & self._bits) == self._expected).all(axis=1)
+        result: Array = ((rows[:, self._columns] & self._bits) == self._expected).all(axis=1)
+        return result
 
     def kind(self, key: bytes) -> int:
         """Which kind of values a feature has; MISSING when there is none."""
         return self.features.get(key, (MISSING,))[0]
 
-    def take(self, key: bytes, rows: np.ndarray) -> np.ndarray:
+    def take(self, key: bytes, rows: Array) -> Array:
         """The values of a feature in records of this layout, one row each. `rows` are their bytes."""
         kind, spans = self.features[key]
         if kind == BYTES:
@@ -85,12 +87,12 @@ class Group:
 
     __slots__ = ("layout", "positions", "rows")
 
-    def __init__(self, positions: np.ndarray, layout: Layout, rows: np.ndarray) -> None:
+    def __init__(self, positions: Array, layout: Layout, rows: Array) -> None:
         self.positions = positions
         self.layout = layout
         self.rows = rows
 
-    def take(self, key: bytes) -> np.ndarray:
+    def take(self, key: bytes) -> Array:
         """The values of a feature, one row per record."""
         return self.layout.take(key, self.rows)
 
@@ -123,14 +125,14 @@ class Sorted:
             except Malformed:
                 raise Malformed(i, record) from None
 
-    def _grouped(self, buffer: Buffer) -> np.ndarray:
+    def _grouped(self, buffer: Buffer) -> Array:
         """Finds the groups; the positions of records that are in none, in order."""
         least = max(_WORTH_IT, min(len(buffer.lengths) // 8, _WORTH_IT_OF_MANY))
         ordered = np.sort(buffer.lengths)
         if not (ordered[least - 1 :] == ordered[: len(ordered) - least + 1]).any():
             return np.arange(len(ordered))
         found = list(by_length(buffer.lengths))
-        if sum(len(positions) for _, positions in found if len(positions) < least) < WORTH_WALKING:
+        if sum(len(positions) for _, positions in found if len(positions) < least) < MIN_WALKED_RECORDS:
             least = _WORTH_IT  # nobody would walk through those that are left
         rest = []
         for length, positions in found:
@@ -146,7 +148,7 @@ def _joined(records: list[bytes]) -> Buffer:
     return Buffer(b"".join([*records, ZEROS]), np.cumsum(lengths) - lengths, lengths)
 
 
-def _alike(length: int, positions: np.ndarray, rows: np.ndarray, groups: list[Group]) -> np.ndarray:
+def _alike(length: int, positions: Array, rows: Array, groups: list[Group]) -> Array:
     """Adds the groups among records of one length; the positions of those in none."""
     known = _known.get(length, [])
     tried = new = 0

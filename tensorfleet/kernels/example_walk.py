@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.example_wire import BYTES, FLOATS, INTS, MISSING, Malformed, scan, varints
 from tensorfleet.kernels.string_buffers import WORD_MASKS, Buffer, texts_of
 
 Order = tuple[tuple[bytes, int], ...]
 # Fewer records than this are scanned one by one.
-WORTH_WALKING = 12
-_MOST_ORDERS = 4
+MIN_WALKED_RECORDS = 12
+_MAX_ORDERS = 4
 _known: list[Order] = []
 
 
 class Walked:
     """Records of one order of features: their positions in the batch, and where the values of each feature are."""
 
-    def __init__(self, buffer: Buffer, positions: np.ndarray, features: dict[bytes, _Spans]) -> None:
+    def __init__(self, buffer: Buffer, positions: Array, features: dict[bytes, _Spans]) -> None:
         self._buffer = buffer
         self.positions = positions
         self._features = features
@@ -32,7 +33,7 @@ class Walked:
         found = self._features.get(key)
         return MISSING if found is None else found.kind
 
-    def values(self, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    def values(self, key: bytes) -> tuple[Array, Array]:
         """The values of a feature, record after record, and how many each has."""
         found = self._features[key]
         if found.kind == BYTES:
@@ -48,7 +49,7 @@ class Walked:
         before, ends = np.append(0, np.cumsum(last)), np.cumsum(found.sizes)
         return self._wide(places, packed, last), before[ends] - before[ends - found.sizes]
 
-    def _wide(self, places: np.ndarray, packed: np.ndarray, last: np.ndarray) -> np.ndarray:
+    def _wide(self, places: Array, packed: Array, last: Array) -> Array:
         """Numbers of several bytes, each with seven bits; the last of each is known."""
         ends = np.flatnonzero(last)
         widths = np.diff(ends, prepend=-1)
@@ -68,15 +69,13 @@ class _Spans:
 
     __slots__ = ("counts", "kind", "sizes", "starts")
 
-    def __init__(
-        self, kind: int, starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, kind: int, starts: Array, sizes: Array, counts: Array | None = None) -> None:
         self.kind = kind
         self.starts = starts
         self.sizes = sizes
         self.counts = np.ones(len(starts), np.int64) if counts is None else counts
 
-    def of(self, chosen: np.ndarray) -> _Spans:
+    def of(self, chosen: Array) -> _Spans:
         """Those of some records."""
         if self.kind != BYTES:
             return _Spans(self.kind, self.starts[chosen], self.sizes[chosen])
@@ -84,20 +83,21 @@ class _Spans:
         return _Spans(self.kind, self.starts[each], self.sizes[each], self.counts[chosen])
 
 
-def _each(starts: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
+def _each(starts: Array, counts: Array, step: int) -> Array:
     """Places from each start on, so many, so far apart."""
     count = int(counts[0]) if len(counts) else 0
     if (counts == count).all():
         return starts if count == 1 else np.add.outer(starts, np.arange(0, count * step, step)).ravel()
     before = np.cumsum(counts) - counts
-    return np.repeat(starts - before * step, counts) + np.arange(0, int(counts.sum()) * step, step)
+    result: Array = np.repeat(starts - before * step, counts) + np.arange(0, int(counts.sum()) * step, step)
+    return result
 
 
-def walk(buffer: Buffer, positions: np.ndarray) -> tuple[list[Walked], np.ndarray]:
+def walk(buffer: Buffer, positions: Array) -> tuple[list[Walked], Array]:
     """Walks through the records at some positions; those that are of no common order are left."""
     found: list[Walked] = []
     orders, new = list(_known), 0
-    while len(positions) >= WORTH_WALKING and (orders or new < _MOST_ORDERS):
+    while len(positions) >= MIN_WALKED_RECORDS and (orders or new < _MAX_ORDERS):
         if orders:
             order = orders.pop(0)
         else:
@@ -110,7 +110,7 @@ def walk(buffer: Buffer, positions: np.ndarray) -> tuple[list[Walked], np.ndarra
         features, ok = step.through(order), step.ok
         if not ok.any():
             continue
-        _known[:] = [order, *(o for o in _known if o != order)][:_MOST_ORDERS]
+        _known[:] = [order, *(o for o in _known if o != order)][:_MAX_ORDERS]
         if not ok.all():
             features = {key: spans.of(ok) for key, spans in features.items()}
         found.append(Walked(buffer, positions[ok], features))
@@ -121,7 +121,7 @@ def walk(buffer: Buffer, positions: np.ndarray) -> tuple[list[Walked], np.ndarra
 class _Step:
     """Where all records have been read up to, and which of them were as expected."""
 
-    def __init__(self, buffer: Buffer, positions: np.ndarray) -> None:
+    def __init__(self, buffer: Buffer, positions: Array) -> None:
         self._buffer = buffer
         self._last = buffer.data.size - 8  # where a word begins
         self._at = buffer.starts[positions]  # a copy
@@ -175,11 +175,11 @@ class _Step:
         self._at += over + 2
         return self._numbers(kind, stop) if kind != BYTES else self._one_string(stop)
 
-    def _one_string(self, stop: np.ndarray) -> _Spans:
+    def _one_string(self, stop: Array) -> _Spans:
         at, self._at = self._at, stop
         return _Spans(BYTES, at, stop - at)
 
-    def _field(self, expected: bytes) -> np.ndarray:
+    def _field(self, expected: bytes) -> Array:
         """Reads bytes that are expected and the length behind them: goes on there, and gives where that ends."""
         whole = 0
         while len(expected) - whole > 4:  # the rest and the length are in one word
@@ -195,13 +195,14 @@ class _Step:
         stop = self._at + length
         self.ok &= stop <= self._end
         # Nobody reads behind the end of a record, whatever it says.
-        self._at, stop = np.minimum(self._at, self._end), np.minimum(stop, self._end)
-        return stop
+        self._at = np.minimum(self._at, self._end)
+        end: Array = np.minimum(stop, self._end)
+        return end
 
-    def _words(self, further: int) -> np.ndarray:
+    def _words(self, further: int) -> Array:
         return self._buffer.words(np.minimum(self._at + further, self._last))
 
-    def _length(self, word: np.ndarray) -> tuple[np.ndarray, np.ndarray | int]:
+    def _length(self, word: Array) -> tuple[Array, Array | int]:
         """The number that a word begins with, and how many bytes that has: at most four."""
         more = word >> np.uint64(7) & np.uint64(1)
         value = word & np.uint64(0x7F)
@@ -215,7 +216,7 @@ class _Step:
         self.ok &= size <= 4
         return value.view(np.int64), size.view(np.int64)
 
-    def _packed(self, kind: int, stop: np.ndarray) -> _Spans:
+    def _packed(self, kind: int, stop: Array) -> _Spans:
         """Packed numbers up to there, or none."""
         start, before = self._at, self.ok
         self.ok = before.copy()
@@ -225,7 +226,7 @@ class _Step:
             self._at, self.ok = np.where(empty, stop, self._at), np.where(empty, before, self.ok)
         return self._numbers(kind, stop)
 
-    def _numbers(self, kind: int, stop: np.ndarray) -> _Spans:
+    def _numbers(self, kind: int, stop: Array) -> _Spans:
         """Numbers up to there, if they can be."""
         spans = _Spans(kind, self._at, stop - self._at)
         if kind == INTS:
@@ -235,7 +236,7 @@ class _Step:
         self._at = stop
         return spans
 
-    def _strings(self, stop: np.ndarray) -> _Spans:
+    def _strings(self, stop: Array) -> _Spans:
         """One string after the other up to there."""
         starts, sizes, which = [], [], []
         counts = np.zeros(len(stop), np.int64)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from tensorfleet.base.types import Array
 
 MISSING, BYTES, FLOATS, INTS = 0, 1, 2, 3
 _FIXED32, _FIXED64, _LENGTH, _VARINT = 5, 1, 2, 0
@@ -34,7 +36,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             raise Malformed
 
 
-def _fields(data: bytes, at: int, end: int) -> Any:
+def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """The fields of a message as (number, wire type, start, end of the value)."""
     while at < end:
         tag, at = _varint(data, at)
@@ -174,7 +176,7 @@ def _feature_list(data: bytes, at: int, end: int) -> tuple[bytes, list[Feature]]
 # -- values ------------------------------------------------------------------------------------------
 
 
-def values(records: Sequence[tuple[bytes, Feature]], kind: int) -> tuple[np.ndarray, np.ndarray]:
+def values(records: Sequence[tuple[bytes, Feature]], kind: int) -> tuple[Array, Array]:
     """The values of features of one kind, one after the other, and how many each has."""
     if kind == BYTES:
         counts = [len(spans) for _, (_, spans) in records]
@@ -198,28 +200,29 @@ def _packed(data: bytes, spans: Spans) -> bytes:
     return b"".join([data[a:b] for a, b in spans])
 
 
-def objects(items: Sequence[Any]) -> np.ndarray:
+def objects(items: Sequence[Any]) -> Array:
     """A vector of Python objects."""
     made = np.empty(len(items), object)
     made[:] = items
     return made
 
 
-def varints(packed: np.ndarray) -> np.ndarray:
+def varints(packed: Array) -> Array:
     """The numbers that are packed into some bytes."""
     if (packed < 0x80).all():
         return packed.astype(np.int64)
-    return numbers_at(packed[None], *number_places(packed))[0]
+    result: Array = numbers_at(packed[None], *number_places(packed))[0]
+    return result
 
 
-def number_places(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def number_places(packed: Array) -> tuple[Array, Array]:
     """Where each number starts and how many bytes it has."""
     stops = np.flatnonzero(packed < 0x80) + 1
     widths = np.diff(stops, prepend=0)
     return stops - widths, widths
 
 
-def numbers_at(rows: np.ndarray, starts: np.ndarray, widths: np.ndarray) -> np.ndarray:
+def numbers_at(rows: Array, starts: Array, widths: Array) -> Array:
     """The numbers of every row, which all start at the same columns."""
     out = np.zeros((len(rows), len(starts)), np.uint64)
     for width in np.unique(widths).tolist():

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.base.platform.exit_threads import beside
 
-_MOMENT = 0.1  # seconds in which an interrupted function usually ends
+_INTERRUPT_SECONDS = 0.1  # seconds in which an interrupted function usually ends
 
 
 class Interrupted(BaseException):
@@ -22,7 +22,7 @@ class Interrupted(BaseException):
 class Call:
     """A Python function while it is called; another thread may interrupt it. Of one that waits in C, Python hears later."""
 
-    def __init__(self, function: Callable, args: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
         self._function = function
         self._args = args
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Call:
 class Background:
     """A call in a thread of its own, for those who may not wait until it returns."""
 
-    def __init__(self, function: Callable, args: Sequence[Any], name: str) -> None:
+    def __init__(self, function: Callable[..., Any], args: Sequence[Any], name: str) -> None:
         self.done = threading.Event()
         self._call = Call(function, args)
         self._outcome: tuple[Any, BaseException | None] = None, None
@@ -84,7 +84,7 @@ class Background:
     def stop(self) -> None:
         """Interrupts the function and gives it a moment to end."""
         self._call.set()
-        self.done.wait(_MOMENT)
+        self.done.wait(_INTERRUPT_SECONDS)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from itertools import pairwise
@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.openblas_library import libraries
 from tensorfleet.kernels.parallel_for import core_count, in_parts
@@ -33,11 +35,12 @@ _inside = 0  # calls under way
 _before: list[int] = []  # the threads that numpy's library had
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Array, b: Array) -> Array:
     """`a @ b` of numpy arrays: a large one in blocks, and many that are small, among our threads."""
     each = a.shape[-2] * a.shape[-1] * b.shape[-1]
     if a.dtype not in _BLAS_TYPES or a.dtype != b.dtype or (a.ndim == b.ndim == 2 and each <= _FEWEST):
-        return np.matmul(a, b)
+        plain: Array = np.matmul(a, b)
+        return plain
     if each <= _FEWEST:
         return _batch(a, b, each)
     with _numpy_in_one_thread():
@@ -46,12 +49,12 @@ def product(a: Any, b: Any) -> Any:
         return np.matmul(a, b) if a.ndim == b.ndim == 2 else _batch(a, b, each)
 
 
-def times(xp: Any, a: Any, b: Any) -> Any:
+def times(xp: ArrayModule, a: Array, b: Array) -> Array:
     """`a @ b`, of numpy arrays or traced."""
     return product(a, b) if is_numpy(xp) else a @ b
 
 
-def _batch(a: Any, b: Any, each: int) -> np.ndarray:
+def _batch(a: Array, b: Array, each: int) -> Array:
     """The products of a batch of matrices, some of them in each thread."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     made = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
@@ -65,7 +68,7 @@ def _batch(a: Any, b: Any, each: int) -> np.ndarray:
     return made
 
 
-def _in_blocks(a: Any, b: Any) -> np.ndarray:
+def _in_blocks(a: Array, b: Array) -> Array:
     """A product in blocks of its rows, or of its columns if those are more: as many as there are cores, whoever is free.
 
     OpenBLAS would divide it too, but its threads wait for each other busily: where other processes want the cores, that
@@ -88,12 +91,12 @@ def _in_blocks(a: Any, b: Any) -> np.ndarray:
     return made
 
 
-def batched_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def batched_product(a: Array, b: Array) -> Array:
     """The same of arrays whose dimensions may have been moved about: OpenBLAS wants one of the last two to be dense."""
     return product(*(x if x.itemsize in x.strides[-2:] else np.ascontiguousarray(x) for x in (a, b)))
 
 
-def in_one_thread(kernel: Callable) -> Callable:
+def in_one_thread(kernel: Kernel) -> Kernel:
     """A kernel whose calls of LAPACK take one thread, as TensorFlow's do.
 
     Numpy's library gets its threads back behind the call: it multiplies large matrices too. XLA calls scipy's, which
@@ -101,7 +104,7 @@ def in_one_thread(kernel: Callable) -> Callable:
     """
 
     @wraps(kernel)
-    def called(xp: Any, *args: Any, **attrs: Any) -> Any:
+    def called(xp: ArrayModule, *args: Array, **attrs: Any) -> Any:
         if is_numpy(xp):
             with _numpy_in_one_thread():
                 return kernel(xp, *args, **attrs)
@@ -114,7 +117,7 @@ def in_one_thread(kernel: Callable) -> Callable:
     return called
 
 
-def by_matrix(xp: Any, function: Callable, *arrays: Any) -> Any:
+def by_matrix(xp: ArrayModule, function: Callable[..., Any], *arrays: Array) -> Any:
     """A function of batches of matrices; numpy's LAPACK gets some of them at a time where there are many.
 
     It gives an array or a tuple of them, in which the batch comes first too.
@@ -140,7 +143,7 @@ def by_matrix(xp: Any, function: Callable, *arrays: Any) -> Any:
     return tuple(_joined(piece, shape[:-2]) for piece in zip(*pieces, strict=True))
 
 
-def _joined(pieces: Any, batch: tuple[int, ...]) -> np.ndarray:
+def _joined(pieces: Sequence[Array], batch: tuple[int, ...]) -> Array:
     whole = np.concatenate(pieces)
     return whole.reshape(*batch, *whole.shape[1:])
 

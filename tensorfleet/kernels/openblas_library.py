@@ -10,7 +10,7 @@ import numpy as np
 
 _MAPS = "/proc/self/maps"
 _BUILDS = [(prefix, suffix) for prefix in ("scipy_", "") for suffix in ("64_", "")]
-_TRANSPOSES: dict[np.dtype, tuple[str, Any]] = {
+_TRANSPOSES: dict[np.dtype[Any], tuple[str, Any]] = {
     np.dtype("f4"): ("s", ctypes.c_float),
     np.dtype("f8"): ("d", ctypes.c_double),
 }
@@ -25,7 +25,7 @@ class OpenBlas:
         prefix, suffix = next(b for b in _BUILDS if hasattr(loaded, f"{b[0]}openblas_set_num_threads{b[1]}"))
         self.threads = getattr(loaded, f"{prefix}openblas_get_num_threads{suffix}")
         self.set = getattr(loaded, f"{prefix}openblas_set_num_threads{suffix}")
-        self._transposes: dict[np.dtype, Any] = {}
+        self._transposes: dict[np.dtype[Any], Any] = {}
         size = ctypes.c_int64 if suffix else ctypes.c_int
         for dtype, (letter, number) in _TRANSPOSES.items():
             function = getattr(loaded, f"{prefix}cblas_{letter}omatcopy{suffix}", None)
@@ -35,12 +35,12 @@ class OpenBlas:
                 function.restype = None
                 self._transposes[dtype] = function
 
-    def can_transpose(self, dtype: np.dtype) -> bool:
+    def can_transpose(self, dtype: np.dtype[Any]) -> bool:
         """Whether it has numbers of this type."""
         return dtype in self._transposes
 
     def transpose(
-        self, dtype: np.dtype, rows: int, columns: int, source: int, apart: int, target: int, there: int
+        self, dtype: np.dtype[Any], rows: int, columns: int, source: int, apart: int, target: int, there: int
     ) -> None:
         """Copies a matrix at one address to another, transposed. Rows are so many elements `apart`, and `there`."""
         self._transposes[dtype](_BY_ROWS, _TURNED, rows, columns, 1.0, source, apart, target, there)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.string_buffers import (
     MANY,
     WIDEST,
@@ -32,11 +33,11 @@ class _Forms:
 
     __slots__ = ("buffer", "columns", "lengths", "objects", "sources")
 
-    def __init__(self, objects: np.ndarray | None, buffer: Buffer | None) -> None:
+    def __init__(self, objects: Array | None, buffer: Buffer | None) -> None:
         self.objects = objects
         self.buffer = buffer
-        self.lengths: np.ndarray | None = None if buffer is None else buffer.lengths
-        self.columns: np.ndarray | None = None
+        self.lengths: Array | None = None if buffer is None else buffer.lengths
+        self.columns: Array | None = None
         self.sources: list[tuple[slice, InMemory | Buffer]] | None = None
 
 
@@ -51,7 +52,7 @@ class Strings:
         self.shape = tuple(shape)
 
     @classmethod
-    def of(cls, array: np.ndarray) -> Strings:
+    def of(cls, array: Array) -> Strings:
         """The strings of an array that nobody changes any more."""
         return cls(_Forms(array.reshape(-1), None), array.shape)
 
@@ -73,12 +74,12 @@ class Strings:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
         made = self.objects.reshape(self.shape)
         return made.copy() if copy else made
 
     @property
-    def objects(self) -> np.ndarray:
+    def objects(self) -> Array:
         """All strings as a vector of `bytes`, for nobody to change."""
         forms = self._forms
         if forms.objects is None:
@@ -87,7 +88,7 @@ class Strings:
         return forms.objects
 
     @property
-    def lengths(self) -> np.ndarray:
+    def lengths(self) -> Array:
         """How long each string is."""
         forms = self._forms
         if forms.lengths is None:
@@ -118,7 +119,7 @@ class Strings:
             return Buffer.of(self.objects.tolist())
         return Buffer.of_columns(columns, self.lengths)
 
-    def columns(self) -> np.ndarray | None:
+    def columns(self) -> Array | None:
         """The strings as numbers of eight bytes: a row for each eight, zeros behind the ends. None when some are long.
 
         There is a zero behind the longest, too.
@@ -131,7 +132,7 @@ class Strings:
             forms.columns = self._columns(width)
         return forms.columns
 
-    def first_words(self, width: int) -> np.ndarray:
+    def first_words(self, width: int) -> Array:
         """So many columns of words, however long the strings are."""
         columns = self.columns()
         if columns is None:
@@ -139,7 +140,7 @@ class Strings:
         missing = width - len(columns)
         return np.pad(columns, ((0, missing), (0, 0))) if missing > 0 else columns[:width]
 
-    def _columns(self, width: int) -> np.ndarray:
+    def _columns(self, width: int) -> Array:
         made = np.empty((width, len(self.lengths)), np.uint64)
         for places, source in self.sources():
             _fill(made[:, places], source)
@@ -160,7 +161,7 @@ class Strings:
         """The same strings in another shape."""
         return Strings(self._forms, shape)
 
-    def moved(self, move: Callable[[np.ndarray], tuple]) -> tuple:
+    def moved(self, move: Callable[[Array], Sequence[Array]]) -> tuple[Array | Strings, ...]:
         """What is left of the strings when their elements are moved, by a function of any array of this shape."""
         forms = self._forms
         if forms.objects is not None:
@@ -175,11 +176,11 @@ class Strings:
             for a, n in made
         )
 
-    def _as_moved(self, objects: np.ndarray, made: np.ndarray) -> Strings | np.ndarray:
+    def _as_moved(self, objects: Array, made: Array) -> Strings | Array:
         return self.reshaped(made.shape) if _in_place(objects, made) else made
 
 
-def _in_place(flat: np.ndarray, made: np.ndarray) -> bool:
+def _in_place(flat: Array, made: Array) -> bool:
     """Whether an array is another in another shape."""
     return (
         made.size == flat.size
@@ -188,21 +189,21 @@ def _in_place(flat: np.ndarray, made: np.ndarray) -> bool:
     )
 
 
-def _fill(columns: np.ndarray, source: InMemory | Buffer) -> None:
+def _fill(columns: Array, source: InMemory | Buffer) -> None:
     last = source.lengths >> 3
     for i, row in enumerate(columns):
         word = source.whole_words(source.starts + (np.minimum(last, i) << 3))
         np.bitwise_and(word, WORD_MASKS.take(source.lengths - 8 * i, mode="clip"), row)
 
 
-def together(value: Any, least: int = MANY) -> Strings | None:
+def together(value: Array | Strings, least: int = MANY) -> Strings | None:
     """The strings of a tensor, to be worked on all at once; None when they are objects, and fewer than `least`."""
     if type(value) is Strings:
         return value
     return Strings.of(value) if isinstance(value, np.ndarray) and value.size >= least else None
 
 
-def strings_in(buffer: Buffer, shape: Sequence[int]) -> Strings | np.ndarray:
+def strings_in(buffer: Buffer, shape: Sequence[int]) -> Strings | Array:
     """A tensor of the strings in a buffer: of objects, when they are few."""
     if len(buffer.lengths) < MANY:
         return texts_of(buffer).reshape(shape)

@@ -9,12 +9,17 @@ Functions take the array namespace `xp` first: `numpy` (works in cache-sized pie
 (traceable; needs `jax_enable_x64`). Both give the same numbers.
 """
 
+from __future__ import annotations
+
 import math
 import os
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from tensorfleet.base.types import Array, ArrayModule, Dims, TensorLike
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
@@ -30,7 +35,7 @@ _STATELESS_KEY = (0x3EC8F720, 0x02461E29)
 # --- streams ---------------------------------------------------------------------------------------
 
 
-def initial_state(seed, seed2):
+def initial_state(seed: int, seed2: int) -> Array:
     """The stream of an op with these seed attributes; two zeros ask for an unpredictable one."""
     if seed == 0 and seed2 == 0:
         return random_state()
@@ -38,25 +43,25 @@ def initial_state(seed, seed2):
     return np.array([0, 0, high & _WORD, high >> 32, key & _WORD, key >> 32], np.uint32)
 
 
-def random_state():
+def random_state() -> Array:
     """A stream seeded by the operating system."""
     state = np.zeros(6, np.uint32)
     state[2:] = np.frombuffer(_entropy(16), np.uint32)
     return state
 
 
-def skip(state, blocks):
+def skip(state: Array, blocks: int) -> Array:
     """The stream `blocks` blocks further on (a read-only array)."""
     return np.frombuffer(skip_bytes(state.tobytes(), blocks), np.uint32)
 
 
-def skip_bytes(state, blocks):
+def skip_bytes(state: bytes, blocks: int) -> bytes:
     """`skip` for a stream given as its 24 bytes."""
     counter = int.from_bytes(state[:16], "little") + int(blocks) & (1 << 128) - 1
     return counter.to_bytes(16, "little") + state[16:]
 
 
-def stateless_state(xp, seed):
+def stateless_state(xp: ArrayModule, seed: Array) -> Array:
     """The stream of a stateless op given its two-element integer `seed` tensor."""
     seed = xp.asarray(seed).astype(np.int64).astype(np.uint64)
     counter = xp.stack([seed & _LOW_WORD, seed >> _SHIFT_WORD], -1).reshape(4).astype(np.uint32)
@@ -65,7 +70,7 @@ def stateless_state(xp, seed):
     return xp.concatenate([xp.zeros(2, np.uint32), mixed[2:], mixed[:2]])
 
 
-def reserved(op_type, size, num_samples=1):
+def reserved(op_type: str, size: int, num_samples: int = 1) -> int:
     """How many blocks TensorFlow's kernel sets aside for one execution of the op.
 
     `size` is the number of outputs (rows shuffled for RandomShuffle; rows of logits for Multinomial,
@@ -84,7 +89,7 @@ def reserved(op_type, size, num_samples=1):
 class Stretches(NamedTuple):
     """A stream read in parts of `length` blocks, which begin `stride` blocks apart. In numpy only."""
 
-    stream: np.ndarray
+    stream: Array
     length: int
     stride: int
 
@@ -92,19 +97,19 @@ class Stretches(NamedTuple):
 # --- blocks ----------------------------------------------------------------------------------------
 
 
-def blocks(xp, rng, offsets):
+def blocks(xp: ArrayModule, rng: Array, offsets: Array) -> Array:
     """The blocks at uint64 `offsets` from the stream's position, as uint32[len(offsets), 4]."""
     if xp is np:
         return _blocks_on_host(rng, offsets)
     return _blocks_traced(xp, rng, offsets)
 
 
-def run_traced(xp, rng, count, offset_of):
+def run_traced(xp: ArrayModule, rng: Array, count: int, offset_of: Callable[[Array], Array]) -> Array:
     """The blocks at `offset_of(i)` for i in range(count), made piece by piece.
 
     XLA computes what one loop leaves behind only once, and would repeat a block for each of its words.
     """
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     pieces = -(-count // CHUNK)
     length = -(-count // pieces) if pieces else 0
@@ -112,32 +117,33 @@ def run_traced(xp, rng, count, offset_of):
     if pieces < 2:
         return _blocks_traced(xp, rng, offset_of(places))
 
-    def piece(number):
+    def piece(number: Array) -> Array:
         return _blocks_traced(xp, rng, offset_of(places + number * np.uint64(length)))
 
-    return lax.map(piece, xp.arange(pieces, dtype=np.uint64)).reshape(-1, 4)[:count]
+    result: Array = lax.map(piece, xp.arange(pieces, dtype=np.uint64)).reshape(-1, 4)[:count]
+    return result
 
 
-def _blocks_traced(xp, rng, offsets):
+def _blocks_traced(xp: ArrayModule, rng: Array, offsets: Array) -> Array:
     # A stack would compute all of the words once for each of its operands.
     place = xp.arange(4)
     c0, c1, c2, c3 = (c[:, None] for c in _words_traced(rng, offsets))
     return xp.where(place < 2, xp.where(place == 0, c0, c1), xp.where(place == 2, c2, c3))
 
 
-def doubles_traced(rng, offsets):
+def doubles_traced(rng: Array, offsets: Array) -> list[Array]:
     """Both numbers in [0, 1) that the blocks at `offsets` make: two arrays of float64."""
     return doubles_of(_words_traced(rng, offsets))
 
 
-def doubles_of(words):
+def doubles_of(words: Array | tuple[Array, Array, Array, Array]) -> list[Array]:
     """Both numbers in [0, 1) that the four words of traced blocks make."""
     c0, c1, c2, c3 = (c.astype(np.uint64) for c in words)
     bits = ((high & np.uint64(0xFFFFF)) << _SHIFT_WORD | low for high, low in ((c0, c1), (c2, c3)))
     return [(b | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0 for b in bits]
 
 
-def _words_traced(rng, offsets):
+def _words_traced(rng: Array, offsets: Array) -> tuple[Array, Array, Array, Array]:
     """The four words of each of the blocks at `offsets`: arrays of uint32."""
     wide = rng.astype(np.uint64)
     base, high = wide[0] | wide[1] << _SHIFT_WORD, wide[2] | wide[3] << _SHIFT_WORD
@@ -154,7 +160,7 @@ def _words_traced(rng, offsets):
     return c0, c1, c2, c3
 
 
-def _blocks_on_host(rng, offsets):
+def _blocks_on_host(rng: Array, offsets: Array) -> Array:
     if isinstance(rng, Stretches):
         part, within = np.divmod(offsets, np.uint64(rng.length))
         rng, offsets = rng.stream, part * np.uint64(rng.stride) + within
@@ -167,7 +173,7 @@ def _blocks_on_host(rng, offsets):
     return words.view(np.uint32)
 
 
-def _fill_blocks(rng, offsets, scratch, words):
+def _fill_blocks(rng: Array, offsets: Array, scratch: Array, words: Array) -> None:
     """Write the blocks at `offsets` into `words`, uint64[n, 2].
 
     The two halves of a counter lie in one flat array, the second half mirrored, so that the exchange
@@ -190,7 +196,7 @@ def _fill_blocks(rng, offsets, scratch, words):
     words[:, 1] = even[: n - 1 : -1]
 
 
-def _load_counters(rng, offsets, even, odd):
+def _load_counters(rng: Array, offsets: Array, even: Array, odd: Array) -> None:
     n = len(offsets)
     c0, c1, c2, c3 = rng[:4].tolist()
     base = np.uint64(c0 | c1 << 32)
@@ -207,7 +213,7 @@ def _load_counters(rng, offsets, even, odd):
 
 
 @lru_cache(maxsize=8)
-def _round_keys(k0, k1, n):
+def _round_keys(k0: int, k1: int, n: int) -> tuple[list[Array], Array]:
     """The ten keys and the multipliers, each spread over both (mirrored) halves of n counters."""
     keys = np.empty((10, 2 * n), np.uint64)
     for i in range(10):
@@ -216,13 +222,21 @@ def _round_keys(k0, k1, n):
     return list(keys), np.repeat(np.array(_MULTIPLIERS, np.uint64), n)
 
 
-def filled(xp, rng, shape, dtype, per_block, convert):
+def filled(
+    xp: ArrayModule,
+    rng: Array,
+    shape: Dims,
+    dtype: np.dtype[Any] | type,
+    per_block: int,
+    convert: Callable[[Array], Array],
+) -> Array:
     """An array of `shape` whose elements `convert` makes, `per_block` from each consecutive block."""
     size = int(np.prod(shape, dtype=np.int64))
     count = -(-size // per_block)
     if xp is not np:
         values = convert(run_traced(xp, rng, count, lambda i: i))
-        return values.reshape(-1)[:size].reshape(shape)
+        result: Array = values.reshape(-1)[:size].reshape(shape)
+        return result
     values = np.empty((count, per_block), dtype)
     for start in range(0, count, CHUNK):
         stop = min(start + CHUNK, count)
@@ -237,16 +251,17 @@ def filled(xp, rng, shape, dtype, per_block, convert):
 _SMALL_MANTISSA = {"float16": 10, "bfloat16": 7}
 
 
-def _unit_small(words, dtype):
+def _unit_small(words: Array, dtype: np.dtype[Any]) -> Array:
     bits = _SMALL_MANTISSA[dtype.name]
     exponent = 15 if dtype.name == "float16" else 127
     halves = words.astype(np.uint16)
     halves &= np.uint16((1 << bits) - 1)
     halves |= np.uint16(exponent << bits)
-    return halves.view(dtype) - dtype.type(1)
+    result: Array = halves.view(dtype) - dtype.type(1)
+    return result
 
 
-def unit_float(words):
+def unit_float(words: Array) -> Array:
     words &= np.uint32(0x7FFFFF)
     words |= np.uint32(0x3F800000)
     unit = words.view(np.float32)
@@ -254,7 +269,7 @@ def unit_float(words):
     return unit
 
 
-def unit_double(words):
+def unit_double(words: Array) -> Array:
     mantissa = words[:, 0::2].astype(np.uint64)
     mantissa &= np.uint64(0xFFFFF)
     mantissa <<= _SHIFT_WORD
@@ -265,7 +280,7 @@ def unit_double(words):
     return unit
 
 
-def random_uniform(xp, rng, shape, dtype):
+def random_uniform(xp: ArrayModule, rng: Array, shape: Dims, dtype: np.dtype[Any] | type | str) -> Array:
     """RandomUniform: float16, bfloat16, float32 or float64 in [0, 1)."""
     dtype = np.dtype(dtype)
     if dtype == np.float64:
@@ -275,7 +290,14 @@ def random_uniform(xp, rng, shape, dtype):
     return filled(xp, rng, shape, dtype, 4, lambda words: _unit_small(words, dtype))
 
 
-def random_uniform_int(xp, rng, shape, dtype, minval, maxval):
+def random_uniform_int(
+    xp: ArrayModule,
+    rng: Array,
+    shape: Dims,
+    dtype: np.dtype[Any] | type | str,
+    minval: TensorLike,
+    maxval: TensorLike,
+) -> Array:
     """RandomUniformInt: int32 or int64 in [minval, maxval), with TensorFlow's slight modulo bias."""
     dtype = np.dtype(dtype)
     low = xp.asarray(minval, dtype=dtype).reshape(1)
@@ -283,14 +305,15 @@ def random_uniform_int(xp, rng, shape, dtype, minval, maxval):
     unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
     span = high.view(unsigned) - low.view(unsigned)
 
-    def convert(words):
+    def convert(words: Array) -> Array:
         bits = words if unsigned.itemsize == 4 else _pairs(words)
-        return (bits % span).view(dtype) + low
+        result: Array = (bits % span).view(dtype) + low
+        return result
 
     return filled(xp, rng, shape, dtype, 16 // unsigned.itemsize, convert)
 
 
-def random_bits(xp, rng, shape, dtype):
+def random_bits(xp: ArrayModule, rng: Array, shape: Dims, dtype: np.dtype[Any] | type | str) -> Array:
     """Full-range integers: StatelessRandomUniformFullInt of int32, uint32, int64 or uint64."""
     dtype = np.dtype(dtype)
     if dtype.itemsize == 4:
@@ -298,14 +321,15 @@ def random_bits(xp, rng, shape, dtype):
     return filled(xp, rng, shape, dtype, 2, lambda words: _pairs(words).view(dtype))
 
 
-def _pairs(words):
-    return words[:, 0::2] | words[:, 1::2].astype(np.uint64) << _SHIFT_WORD
+def _pairs(words: Array) -> Array:
+    result: Array = words[:, 0::2] | words[:, 1::2].astype(np.uint64) << _SHIFT_WORD
+    return result
 
 
 # --- choices ---------------------------------------------------------------------------------------
 
 
-def random_shuffle(xp, rng, size):
+def random_shuffle(xp: ArrayModule, rng: Array, size: int) -> Array:
     """RandomShuffle's permutation of `size` rows: output[i] = input[permutation[i]], as int32."""
     if size < 2:
         return xp.arange(size, dtype=np.int32)
@@ -317,17 +341,19 @@ def random_shuffle(xp, rng, size):
         for i, j in enumerate(targets.tolist()):
             order[i], order[j] = order[j], order[i]
         return np.array(order, np.int32)
-    from jax import lax
+    from tensorfleet.kernels.xla import at, lax
 
-    def swap(i, order):
+    def swap(i: Array, order: Array) -> Array:
         j = targets[i]
         at_i, at_j = order[i], order[j]
-        return order.at[i].set(at_j).at[j].set(at_i)
+        return at(at(order, i).set(at_j), j).set(at_i)
 
     return lax.fori_loop(0, size - 1, swap, xp.arange(size, dtype=np.int32))
 
 
-def multinomial(xp, rng, logits, num_samples, output_dtype=np.int64):
+def multinomial(
+    xp: ArrayModule, rng: Array, logits: Array, num_samples: int, output_dtype: Any = np.int64
+) -> Array:
     """Multinomial: `num_samples` class indices for each row of unnormalized log-probabilities.
 
     Drawn row after row from one stream, as TensorFlow does where one thread takes all rows (its
@@ -346,13 +372,13 @@ def multinomial(xp, rng, logits, num_samples, output_dtype=np.int64):
     if xp is np:
         picked = [row.searchsorted(w, "right") for row, w in zip(bounds, wanted, strict=True)]
         return np.array(picked, output_dtype).reshape(rows, num_samples)
-    from jax import vmap
+    from tensorfleet.kernels.xla import vmap
 
     search = vmap(lambda row, w: xp.searchsorted(row, w, side="right"))
     return search(bounds, wanted).astype(output_dtype)
 
 
-def _picked_in_blocks(xp, rng, weights, num_samples):
+def _picked_in_blocks(xp: ArrayModule, rng: Array, weights: Array, num_samples: int) -> Array:
     """Classes by their weights, found in blocks of them: XLA adds up all weights of many classes much slower."""
     rows, classes = weights.shape
     size = math.isqrt(classes)

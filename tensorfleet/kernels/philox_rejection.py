@@ -4,28 +4,35 @@ Each output has 256 blocks of the stream for its own and takes from them as many
 not got their number yet go on together; compiled, the outputs of a small piece go on until the last has it.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels import philox
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.kernels.philox import RESERVED_PER_OUTPUT
 from tensorfleet.kernels.philox_normal import log_traced, sin_traced
 
 _SAMPLES_AT_ONCE = 1 << 13  # in numpy
-_PIECE = 256  # outputs that wait for each other when compiled
-_STRETCH = np.uint64(RESERVED_PER_OUTPUT)
+_PIECE_OUTPUTS = 256  # outputs that wait for each other when compiled
+_BLOCKS_PER_OUTPUT = np.uint64(RESERVED_PER_OUTPUT)
 
 
-def random_gamma(xp, rng, shape, alpha):
+def random_gamma(xp: ArrayModule, rng: Array, shape: tuple[int, ...], alpha: Array) -> Array:
     """RandomGamma(alpha) with unit rate, of alpha's type: Marsaglia and Tsang's rejection."""
     alpha = xp.asarray(alpha)
     sample = _filled(_gammas) if xp is np else _gammas_traced
     return _sample_each(xp, rng, shape, alpha, alpha.dtype, sample)
 
 
-def random_poisson(xp, rng, shape, rate, dtype):
+def random_poisson(
+    xp: ArrayModule, rng: Array, shape: tuple[int, ...], rate: Array, dtype: np.dtype[Any] | type
+) -> Array:
     """RandomPoissonV2 of any number type: Knuth's products below a rate of 10, Hörmann's PTRS above."""
     highest = float(np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max)
     sample = _filled(_poissons) if xp is np else _poissons_traced
@@ -34,7 +41,14 @@ def random_poisson(xp, rng, shape, rate, dtype):
     )
 
 
-def _sample_each(xp, rng, shape, parameters, dtype, sample):
+def _sample_each(
+    xp: ArrayModule,
+    rng: Array,
+    shape: tuple[int, ...],
+    parameters: Array,
+    dtype: np.dtype[Any] | type,
+    sample: Callable[[Array, Array], Array],
+) -> Array:
     """One sample per element of `shape` and per parameter; output shape is shape + parameters.shape."""
     samples = int(np.prod(shape, dtype=np.int64))
     spread = xp.repeat(parameters.astype(np.float64).reshape(-1), samples)
@@ -42,19 +56,20 @@ def _sample_each(xp, rng, shape, parameters, dtype, sample):
     if np.dtype(dtype).itemsize == 2:  # TensorFlow narrows in two steps, each of which rounds
         wide = wide.astype(np.float32)
     made = wide.T.astype(dtype, order="C") if xp is np else wide.T.astype(dtype)
-    return made.reshape(*shape, *parameters.shape)
+    result: Array = made.reshape(*shape, *parameters.shape)
+    return result
 
 
 # --- in numpy --------------------------------------------------------------------------------------
 
 
-def _filled(sample):
+def _filled(sample: Callable[..., Array]) -> Callable[..., Array]:
     """A function of outputs, called with some of them at a time."""
 
-    def filled(rng, spread, *limits):
+    def filled(rng: Array, spread: Array, *limits: float) -> Array:
         table = np.empty(spread.size)
 
-        def some(first, last):
+        def some(first: int, last: int) -> None:
             for start in range(first, last, _SAMPLES_AT_ONCE):
                 stop = min(start + _SAMPLES_AT_ONCE, last)
                 outputs = np.arange(start, stop, dtype=np.uint64)
@@ -74,17 +89,17 @@ class _Supplies:
     number first.
     """
 
-    def __init__(self, rng, outputs):
-        self._rng, self._starts = rng, outputs * _STRETCH
+    def __init__(self, rng: Array, outputs: Array) -> None:
+        self._rng, self._starts = rng, outputs * _BLOCKS_PER_OUTPUT
         self._taken = np.zeros(len(outputs), np.uint64)
         self._spare = {kind: np.full(len(outputs), np.nan) for kind in ("uniform", "normal")}
 
-    def _next_blocks(self, rows):
+    def _next_blocks(self, rows: Array) -> Array:
         words = philox.blocks(np, self._rng, self._starts[rows] + self._taken[rows])
         self._taken[rows] += np.uint64(1)
         return philox.unit_double(words)
 
-    def _next(self, kind, rows, pairs_of):
+    def _next(self, kind: str, rows: Array, pairs_of: Callable[[Array], Sequence[Array] | Array]) -> Array:
         """One number for each of these outputs: what is left of its last block, or the first of a new one."""
         spare = self._spare[kind]
         numbers = spare[rows]
@@ -96,19 +111,19 @@ class _Supplies:
             spare[rows[empty]] = second
         return numbers
 
-    def uniform(self, rows):
+    def uniform(self, rows: Array) -> Array:
         return self._next("uniform", rows, lambda units: units.T)
 
-    def normal(self, rows):
+    def normal(self, rows: Array) -> Array:
         return self._next("normal", rows, _normals)
 
 
-def _normals(units):
+def _normals(units: Array) -> tuple[Array, Array]:
     radius, angle = np.sqrt(-2 * np.log(np.maximum(units[:, 0], 1e-7))), 2 * math.pi * units[:, 1]
     return np.sin(angle) * radius, np.cos(angle) * radius
 
 
-def _gammas(rng, outputs, alpha):
+def _gammas(rng: Array, outputs: Array, alpha: Array) -> Array:
     supplies = _Supplies(rng, outputs)
     made = np.where(alpha == 0, 0.0, np.nan)
     ones = np.flatnonzero(alpha == 1)
@@ -136,7 +151,7 @@ def _gammas(rng, outputs, alpha):
     return made
 
 
-def _poissons(rng, outputs, rate, highest):
+def _poissons(rng: Array, outputs: Array, rate: Array, highest: float) -> Array:
     made = rate.copy()  # what is infinite or no number stays so
     few, many = (
         np.flatnonzero((rate < 10) & np.isfinite(rate)),
@@ -147,12 +162,12 @@ def _poissons(rng, outputs, rate, highest):
     return made
 
 
-def _knuth(rng, outputs, rate):
+def _knuth(rng: Array, outputs: Array, rate: Array) -> Array:
     """How many products of uniform numbers stay above exp(-rate); all rows take a block, while they do."""
     events, enough = np.zeros(len(rate)), np.exp(-rate)
     rows, product, taken = np.arange(len(rate)), np.ones(len(rate)), np.uint64(0)
     while len(rows):
-        units = philox.unit_double(philox.blocks(np, rng, outputs[rows] * _STRETCH + taken))
+        units = philox.unit_double(philox.blocks(np, rng, outputs[rows] * _BLOCKS_PER_OUTPUT + taken))
         taken += np.uint64(1)
         first = product * units[:, 1]
         second = first * units[:, 0]
@@ -163,13 +178,13 @@ def _knuth(rng, outputs, rate):
     return events
 
 
-def _hat(xp, rate):
+def _hat(xp: ArrayModule, rate: Array) -> tuple[Array, Array, Array, Array]:
     """What Hörmann's method knows of a rate."""
     b = 0.931 + 2.53 * xp.sqrt(rate)
     return b, -0.059 + 0.02483 * b, 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
 
 
-def _hormann(supplies, rate, highest):
+def _hormann(supplies: _Supplies, rate: Array, highest: float) -> Array:
     from scipy.special import gammaln
 
     b, a, inverse_alpha, sure = _hat(np, rate)
@@ -198,28 +213,29 @@ def _hormann(supplies, rate, highest):
 # goes on.
 
 
-def _gammas_traced(rng, alpha):
-    import jax.numpy as xp
-    from jax import lax
+def _gammas_traced(rng: Array, alpha: Array) -> Array:
+    from tensorfleet.kernels.xla import at, lax
+    from tensorfleet.kernels.xla import jnp as xp
 
     real = xp.where(alpha > 0, alpha, 1.0)
-    size = max(_PIECE, alpha.size // 16)  # outputs that go on at once; hardly ever more have to
+    size = max(_PIECE_OUTPUTS, alpha.size // 16)  # outputs that go on at once; hardly ever more have to
 
-    def rest(made):
+    def rest(made: Array) -> Array:
         rows = xp.nonzero(xp.isnan(made), size=size, fill_value=alpha.size)[0]
-        return made.at[rows].set(_gammas_tried(xp, rng, rows.astype(np.uint64), real[rows]), mode="drop")
+        again = _gammas_tried(xp, rng, rows.astype(np.uint64), real[rows])
+        return at(made, rows).set(again, mode="drop")
 
     first = _gammas_at_first(xp, rng, real)
     made = lax.while_loop(lambda made: xp.isnan(made).any(), rest, first)
     return xp.where(alpha > 0, made, xp.where(alpha == 0, 0.0, np.nan))
 
 
-def _normals_traced(xp, first, second):
+def _normals_traced(xp: ArrayModule, first: Array, second: Array) -> list[Array]:
     radius, angle = xp.sqrt(-2 * log_traced(xp, xp.maximum(first, 1e-7))), 2 * math.pi * second
     return [radius * sin_traced(xp, angle, ahead) for ahead in (1, 0)]
 
 
-def _tried(xp, d, x, v, u):
+def _tried(xp: ArrayModule, d: Array, x: Array, v: Array, u: Array) -> tuple[Array, Array]:
     """Whether a normal and a uniform number are accepted, and what they make."""
     cube = v * v * v
     good = (u < 1 - 0.0331 * (x * x) * (x * x)) | (u == 0)
@@ -227,22 +243,22 @@ def _tried(xp, d, x, v, u):
     return good & (v > 0), d * cube
 
 
-def _slopes(xp, alpha):
+def _slopes(xp: ArrayModule, alpha: Array) -> tuple[Array, Array]:
     d = alpha + xp.where(alpha < 1, 2.0 / 3, -1.0 / 3)
     return d, 1.0 / 3 / xp.sqrt(d)
 
 
-def _boosted(xp, alpha, made, u):
+def _boosted(xp: ArrayModule, alpha: Array, made: Array, u: Array) -> Array:
     """The number for alpha, given that of alpha + 1 where alpha is below 1, and one more uniform number."""
     # The power of u; the two functions together take a fifth of the time of the one.
     less = xp.where(alpha < 1, made * xp.exp(log_traced(xp, u) / alpha), made)
     return xp.where(alpha == 1, -log_traced(xp, 1 - u), xp.where((alpha < 1) & (u == 0), 0.0, less))
 
 
-def _gammas_at_first(xp, rng, alpha):
+def _gammas_at_first(xp: ArrayModule, rng: Array, alpha: Array) -> Array:
     """What the first two blocks of each output make; no number where they are not enough."""
     one = np.uint64(1)
-    words = philox.run_traced(xp, rng, 2 * alpha.size, lambda i: (i >> one) * _STRETCH + (i & one))
+    words = philox.run_traced(xp, rng, 2 * alpha.size, lambda i: (i >> one) * _BLOCKS_PER_OUTPUT + (i & one))
     normals, uniforms = (philox.doubles_of(words.reshape(-1, 2, 4)[:, i].T) for i in (0, 1))
     (x1, x2), (u2, u1), (d, c) = _normals_traced(xp, *normals), uniforms, _slopes(xp, alpha)
     v1, v2 = 1 + c * x1, 1 + c * x2
@@ -254,13 +270,13 @@ def _gammas_at_first(xp, rng, alpha):
     return _boosted(xp, alpha, made, xp.where(alpha == 1, normals[1], u2))
 
 
-def _gammas_tried(xp, rng, outputs, alpha):
+def _gammas_tried(xp: ArrayModule, rng: Array, outputs: Array, alpha: Array) -> Array:
     """Two tries at a time: they take the two normals of a block, and a uniform number each unless v is negative."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
-    starts, (d, c) = outputs * _STRETCH, _slopes(xp, alpha)
+    starts, (d, c) = outputs * _BLOCKS_PER_OUTPUT, _slopes(xp, alpha)
 
-    def draw(state):
+    def draw(state: list[Array]) -> list[Array]:
         made, open_, taken, spare = state  # of the last block of uniform numbers; below 0 when none is left
         words = lax.map(lambda i: philox.blocks(xp, rng, starts + taken + i), xp.arange(2, dtype=np.uint64))
         normals, uniforms = (philox.doubles_of(w.T) for w in words)
@@ -285,31 +301,31 @@ def _gammas_tried(xp, rng, outputs, alpha):
     return _boosted(xp, alpha, made, xp.where(spare >= 0, spare, fresh))
 
 
-def _poissons_traced(rng, rate, highest):
-    import jax.numpy as xp
-    from jax import lax
+def _poissons_traced(rng: Array, rate: Array, highest: float) -> Array:
+    from tensorfleet.kernels.xla import jnp as xp
+    from tensorfleet.kernels.xla import lax
 
     few, many = (rate < 10) & xp.isfinite(rate), (rate >= 10) & xp.isfinite(rate)
-    pieces = -(-rate.size // _PIECE)
-    starts = xp.arange(pieces * _PIECE, dtype=np.uint64) * _STRETCH
+    pieces = -(-rate.size // _PIECE_OUTPUTS)
+    starts = xp.arange(pieces * _PIECE_OUTPUTS, dtype=np.uint64) * _BLOCKS_PER_OUTPUT
 
-    def sample(piece):
+    def sample(piece: list[Array]) -> Array:
         starts, rate, many = piece
         made = xp.where(many, np.nan, _knuth_traced(xp, rng, starts, xp.where(many, 0.0, rate)))
         return _hormann_traced(xp, rng, starts, rate, made, highest)
 
     given = [xp.pad(x, (0, len(starts) - rate.size)) for x in (xp.where(few | many, rate, 0.0), many)]
-    made = lax.map(sample, [x.reshape(pieces, _PIECE) for x in (starts, *given)])
+    made = lax.map(sample, [x.reshape(pieces, _PIECE_OUTPUTS) for x in (starts, *given)])
     return xp.where(few | many, made.reshape(-1)[: rate.size], rate)
 
 
-def _knuth_traced(xp, rng, starts, rate):
+def _knuth_traced(xp: ArrayModule, rng: Array, starts: Array, rate: Array) -> Array:
     """The products while they are large enough: those who go on have all had two events for each block."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     enough = xp.exp(-rate)
 
-    def draw(state):
+    def draw(state: tuple[Array, Array]) -> tuple[Array, Array]:
         taken, product = state
         for _ in range(2):  # a turn of the loop costs as much as a block
             second, first = philox.doubles_traced(rng, starts + taken)
@@ -321,16 +337,19 @@ def _knuth_traced(xp, rng, starts, rate):
         return taken, product
 
     start = (np.uint64(0), xp.where(enough < 1, 1.0, 0.0))
-    return -lax.while_loop(lambda state: (state[1] > 0).any(), draw, start)[1]
+    products: Array = lax.while_loop(lambda state: (state[1] > 0).any(), draw, start)[1]
+    return -products
 
 
-def _hormann_traced(xp, rng, starts, rate, made, highest):
+def _hormann_traced(
+    xp: ArrayModule, rng: Array, starts: Array, rate: Array, made: Array, highest: float
+) -> Array:
     """Fills in what is no number yet."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     b, a, inverse_alpha, sure = _hat(xp, rate)
 
-    def draw(state):
+    def draw(state: tuple[Array, Array]) -> tuple[Array, Array]:
         taken, made = state
         v, u = philox.doubles_traced(rng, starts + taken)
         u = u - 0.5
@@ -344,13 +363,14 @@ def _hormann_traced(xp, rng, starts, rate, made, highest):
         good |= unsure & ((v == 0) | (height <= bound))
         return taken + np.uint64(1), xp.where(xp.isnan(made) & good, k, made)
 
-    return lax.while_loop(lambda state: xp.isnan(state[1]).any(), draw, (np.uint64(0), made))[1]
+    filled: Array = lax.while_loop(lambda state: xp.isnan(state[1]).any(), draw, (np.uint64(0), made))[1]
+    return filled
 
 
 _STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360]
 
 
-def _log_factorial(xp, k):
+def _log_factorial(xp: ArrayModule, k: Array) -> Array:
     """The logarithm of k!, by Stirling's series; of small numbers that of (k + 8)! without the last eight factors."""
     small = k < 16
     product = (k + 1) * (k + 2) * (k + 3) * (k + 4) * (k + 5) * (k + 6) * (k + 7) * (k + 8)

@@ -4,31 +4,40 @@ Host functions (numpy only) that consume a Philox stream exactly as TensorFlow's
 candidate samplers return `(sampled_candidates, true_expected_count, sampled_expected_count)`.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 
-_TABLE_LIMIT = 1 << 20  # largest range whose log-uniform probabilities are kept in a table
+_MAX_TABLE_CLASSES = 1 << 20  # largest range whose log-uniform probabilities are kept in a table
 _AHEAD_BLOCKS = 2048  # blocks drawn at once for the coming executions of a small sampler
-_AHEAD_ENTRIES = 1024
-_FEW = 256  # candidates that are told apart sooner without numpy
-_ahead: dict[tuple, np.ndarray] = {}
+_MAX_AHEAD_ROWS = 1024
+_MAX_LISTED_CANDIDATES = 256  # candidates that are told apart sooner without numpy
+_ahead: dict[tuple[bytes, int, int, _Draw], Array] = {}
+
+
+#: A function from words to draws, and the range of the draws.
+_Draw: TypeAlias = tuple[Callable[[Array, int], Array], int]
 
 
 # --- drawing ---------------------------------------------------------------------------------------
 
 
-def _rows_of_words(rng, rows, stride, blocks_per_row):
+def _rows_of_words(rng: Array, rows: int, stride: int, blocks_per_row: int) -> Array:
     """The first blocks of `rows` stretches of the stream, `stride` blocks apart: uint32[rows, words]."""
     starts = np.arange(rows, dtype=np.uint64)[:, None] * np.uint64(stride)
     offsets = (starts + np.arange(blocks_per_row, dtype=np.uint64)).reshape(-1)
     return philox.blocks(np, rng, offsets).reshape(rows, -1)
 
 
-def _first_draws(rng, num_sampled, count, draw):
+def _first_draws(rng: Array, num_sampled: int, count: int, draw: _Draw) -> Array:
     """The first `count` draws of this execution, kept from an earlier call where possible.
 
     An op that samples a few dozen candidates runs every step, each time a known distance further in
@@ -41,18 +50,19 @@ def _first_draws(rng, num_sampled, count, draw):
     stride, per_row = philox.reserved("CandidateSampler", num_sampled), -(-count * 2 // 4)
     rows = max(1, _AHEAD_BLOCKS // per_row)
     drawn = draw[0](_rows_of_words(rng, rows, stride, per_row), *draw[1:])
-    if len(_ahead) + rows > _AHEAD_ENTRIES:
+    if len(_ahead) + rows > _MAX_AHEAD_ROWS:
         _ahead.clear()
     for i in range(1, rows):
         _ahead[philox.skip_bytes(key[0], i * stride), *key[1:]] = drawn[i]
-    return drawn[0]
+    result: Array = drawn[0]
+    return result
 
 
-def _growing(rng, num_sampled, draw):
+def _growing(rng: Array, num_sampled: int, draw: _Draw) -> Callable[[int], Array]:
     """A function of how many draws of this execution are wanted, for `_pick`; it draws only those that it has not yet."""
-    drawn: list[np.ndarray] = []
+    drawn: list[Array] = []
 
-    def first_draws(count):
+    def first_draws(count: int) -> Array:
         have = sum(len(part) for part in drawn)
         if not have:
             drawn.append(_first_draws(rng, num_sampled, count, draw))
@@ -64,11 +74,11 @@ def _growing(rng, num_sampled, draw):
     return first_draws
 
 
-def _pick(first_draws, num_sampled, unique):
+def _pick(first_draws: Callable[[int], Array], num_sampled: int, unique: bool) -> tuple[Array, int]:
     """(candidates, tries) taken in order from `first_draws(count)`, where -1 is a rejected draw."""
     count = num_sampled + num_sampled // 4 + 16 if unique else num_sampled + 4
     while True:
-        if unique and num_sampled > _FEW:
+        if unique and num_sampled > _MAX_LISTED_CANDIDATES:
             drawn = first_draws(count)
             drawn = drawn[drawn != -1]
             firsts = _firsts(drawn)[:num_sampled]
@@ -89,7 +99,7 @@ def _pick(first_draws, num_sampled, unique):
         count *= 2
 
 
-def _firsts(drawn):
+def _firsts(drawn: Array) -> Array:
     """Where in a vector of integers above zero each value is met for the first time."""
     highest = int(drawn.max(initial=0))
     if highest > 64 * len(drawn):
@@ -99,60 +109,72 @@ def _firsts(drawn):
     return np.flatnonzero(first[drawn] == np.arange(len(drawn)))
 
 
-def _expected_count(probability, num_sampled, tries):
+def _expected_count(probability: Array, num_sampled: int, tries: int) -> Array:
     """Expected occurrences among the candidates, given that choosing them took `tries` draws."""
     if tries == num_sampled:
         return probability * np.float32(num_sampled)
     return _expected_from_log(_log_of_absence(probability), tries)
 
 
-def _log_of_absence(probability):
+def _log_of_absence(probability: Array) -> Array:
     with np.errstate(divide="ignore"):  # probability one: minus infinity is right
         return np.log1p(-probability)
 
 
-def _expected_from_log(log_absence, tries):
+def _expected_from_log(log_absence: Array, tries: int) -> Array:
     return -np.expm1(log_absence * np.float32(tries))
+
+
+def _counted(
+    sampled: Array, true_classes: Array, expected: Callable[[Array], Array]
+) -> tuple[Array, Array, Array]:
+    """The results of a sampler: the candidates, and how often the true and the sampled classes are expected."""
+    return sampled, expected(np.asarray(true_classes)), expected(sampled)
 
 
 # --- candidate samplers ----------------------------------------------------------------------------
 
 
-def log_uniform_candidate_sampler(rng, true_classes, num_sampled, unique, range_max):
+def log_uniform_candidate_sampler(
+    rng: Array, true_classes: Array, num_sampled: int, unique: bool, range_max: int
+) -> tuple[Array, Array, Array]:
     """LogUniformCandidateSampler: class k with probability log((k + 2) / (k + 1)) / log(range_max + 1)."""
     draw = (_log_uniform_draws, range_max)
     sampled, tries = _pick(_growing(rng, num_sampled, draw), num_sampled, unique)
-    if range_max > _TABLE_LIMIT:
-        counts = [
-            _expected_count(_log_uniform_probability(classes, range_max), num_sampled, tries)
-            for classes in (np.asarray(true_classes), sampled)
-        ]
-        return sampled, *counts
+    if range_max > _MAX_TABLE_CLASSES:
+        return _counted(
+            sampled,
+            true_classes,
+            lambda classes: _expected_count(_log_uniform_probability(classes, range_max), num_sampled, tries),
+        )
     probability, log_absence = _log_uniform_table(range_max)
     if tries == num_sampled:
         scale = np.float32(num_sampled)
         return sampled, probability.take(true_classes) * scale, probability.take(sampled) * scale
-    counts = [_expected_from_log(log_absence.take(classes), tries) for classes in (true_classes, sampled)]
-    return sampled, *counts
+    return _counted(
+        sampled, true_classes, lambda classes: _expected_from_log(log_absence.take(classes), tries)
+    )
 
 
-def _log_uniform_draws(words, range_max):
+def _log_uniform_draws(words: Array, range_max: int) -> Array:
     unit = philox.unit_double(words.reshape(-1, 4)).reshape(len(words), -1)
     unit *= math.log1p(range_max)
     return (np.exp(unit, unit).astype(np.int64) - 1) % range_max
 
 
-def _log_uniform_probability(classes, range_max):
+def _log_uniform_probability(classes: Array, range_max: int) -> Array:
     return (np.log((classes + 2.0) / (classes + 1.0)) / math.log1p(range_max)).astype(np.float32)
 
 
 @lru_cache(maxsize=4)
-def _log_uniform_table(range_max):
+def _log_uniform_table(range_max: int) -> tuple[Array, Array]:
     probability = _log_uniform_probability(np.arange(range_max), range_max)
     return probability, _log_of_absence(probability)
 
 
-def uniform_candidate_sampler(rng, true_classes, num_sampled, unique, range_max):
+def uniform_candidate_sampler(
+    rng: Array, true_classes: Array, num_sampled: int, unique: bool, range_max: int
+) -> tuple[Array, Array, Array]:
     """UniformCandidateSampler: every class with the same probability."""
     draw = (_uniform_draws, range_max)
     sampled, tries = _pick(_growing(rng, num_sampled, draw), num_sampled, unique)
@@ -160,7 +182,7 @@ def uniform_candidate_sampler(rng, true_classes, num_sampled, unique, range_max)
     return sampled, np.full(np.shape(true_classes), count), np.full(num_sampled, count)
 
 
-def _uniform_draws(words, range_max):
+def _uniform_draws(words: Array, range_max: int) -> Array:
     bits = words.view(np.uint64)
     drawn = (bits % np.uint64(range_max)).view(np.int64)
     if range_max & (range_max - 1):
@@ -168,18 +190,20 @@ def _uniform_draws(words, range_max):
     return drawn
 
 
-def all_candidate_sampler(true_classes, num_sampled):
+def all_candidate_sampler(true_classes: Array, num_sampled: int) -> tuple[Array, Array, Array]:
     """AllCandidateSampler: every class exactly once. Draws nothing (but reserves like the others)."""
     ones = np.ones(num_sampled, np.float32)
     return np.arange(num_sampled), np.ones(np.shape(true_classes), np.float32), ones
 
 
-def initial_unigram_weights(range_max):
+def initial_unigram_weights(range_max: int) -> Array:
     """The counts a LearnedUnigramCandidateSampler op starts with."""
     return np.ones(range_max, np.int32)
 
 
-def learned_unigram_candidate_sampler(rng, true_classes, num_sampled, unique, weights):
+def learned_unigram_candidate_sampler(
+    rng: Array, true_classes: Array, num_sampled: int, unique: bool, weights: Array
+) -> tuple[Array, Array, Array]:
     """LearnedUnigramCandidateSampler: classes as frequent as they were true in earlier executions.
 
     `weights` is the op's memory, from `initial_unigram_weights`; it is updated in place.
@@ -188,20 +212,23 @@ def learned_unigram_candidate_sampler(rng, true_classes, num_sampled, unique, we
     bounds = np.cumsum(weights, dtype=np.int64)
     total = int(bounds[-1])
 
-    def first_draws(count):
+    def first_draws(count: int) -> Array:
         words = _rows_of_words(rng, 1, 0, -(-count // 4))[0]
-        drawn = bounds.searchsorted(words % np.uint32(total), "right")
+        drawn: Array = bounds.searchsorted(words % np.uint32(total), "right")
         if total & (total - 1):
             drawn[words < np.uint32((1 << 32) % total)] = -1
         return drawn
 
     sampled, tries = _pick(first_draws, num_sampled, unique)
-    counts = [
-        _expected_count(weights[classes].astype(np.float32) / np.float32(total), num_sampled, tries)
-        for classes in (true_classes, sampled)
-    ]
+    counted = _counted(
+        sampled,
+        true_classes,
+        lambda classes: _expected_count(
+            weights[classes].astype(np.float32) / np.float32(total), num_sampled, tries
+        ),
+    )
     np.add.at(weights, true_classes.reshape(-1)[: 2**31 - 1 - total], 1)
-    return sampled, *counts
+    return counted
 
 
 class Unigrams:
@@ -211,7 +238,14 @@ class Unigrams:
     With `num_shards` > 1 only the classes with index % num_shards == shard take part.
     """
 
-    def __init__(self, unigrams, distortion=1.0, num_reserved_ids=0, num_shards=1, shard=0):
+    def __init__(
+        self,
+        unigrams: Sequence[float] | Array,
+        distortion: float = 1.0,
+        num_reserved_ids: int = 0,
+        num_shards: int = 1,
+        shard: int = 0,
+    ) -> None:
         reserved = sum(i % num_shards == shard for i in range(num_reserved_ids))
         mine = (np.arange(len(unigrams)) + reserved) % num_shards == shard
         raised = np.power(np.asarray(unigrams, np.float32)[mine], np.float32(distortion))
@@ -220,7 +254,7 @@ class Unigrams:
         self.probability = self.weights / total
         self.keep, self.alias = _alias_table(self.weights)
 
-    def draws(self, words):
+    def draws(self, words: Array) -> Array:
         """Classes from a row of words: one for the coin, then one (or more, if rejected) for the slot."""
         slots = len(self.weights)
         rejected = 0 if slots & (slots - 1) == 0 else (1 << 32) % slots
@@ -232,16 +266,16 @@ class Unigrams:
         return np.where(coin < self.keep[slot], slot, self.alias[slot])
 
 
-def _pairs_without(words, rejected):
-    words = iter(words)
-    for coin in words:
-        for slot in words:
+def _pairs_without(words: Iterable[int], rejected: int) -> Iterator[tuple[int, int]]:
+    left = iter(words)
+    for coin in left:
+        for slot in left:
             if slot >= rejected:
                 yield coin, slot
                 break
 
 
-def _alias_table(weights):
+def _alias_table(weights: Array) -> tuple[Array, Array]:
     """Walker's tables: slot i gives class i with probability keep[i], else alias[i].
 
     The order in which heavy and light classes are paired is part of the result.
@@ -261,15 +295,18 @@ def _alias_table(weights):
     return np.array(share).astype(np.float32), np.array(alias)
 
 
-def fixed_unigram_candidate_sampler(rng, true_classes, num_sampled, unique, unigrams):
+def fixed_unigram_candidate_sampler(
+    rng: Array, true_classes: Array, num_sampled: int, unique: bool, unigrams: Any
+) -> tuple[Array, Array, Array]:
     """FixedUnigramCandidateSampler over the distribution `unigrams` (a `Unigrams`)."""
 
-    def first_draws(count):
-        return unigrams.draws(_rows_of_words(rng, 1, 0, -(-count * 2 // 4))[0])
+    def first_draws(count: int) -> Array:
+        result: Array = unigrams.draws(_rows_of_words(rng, 1, 0, -(-count * 2 // 4))[0])
+        return result
 
     sampled, tries = _pick(first_draws, num_sampled, unique)
-    counts = [
-        _expected_count(unigrams.probability[classes], num_sampled, tries)
-        for classes in (np.asarray(true_classes), sampled)
-    ]
-    return sampled, *counts
+    return _counted(
+        sampled,
+        true_classes,
+        lambda classes: _expected_count(unigrams.probability[classes], num_sampled, tries),
+    )

@@ -6,10 +6,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.formats.varint import read_varint, write_varint
+from tensorfleet.base.types import Array
 
 _VARINT, _EIGHT, _BYTES, _START, _END, _FOUR = range(6)
 _REPEATED = 3
@@ -96,7 +95,7 @@ def field_of(message: Any, name: str, dtype: dtypes.DType) -> Any:
 def is_repeated(field: Any) -> bool:
     """Whether a field has any number of values."""
     told = getattr(field, "is_repeated", None)  # older versions of protobuf have a label instead
-    return field.label == _REPEATED if told is None else told
+    return bool(field.label == _REPEATED if told is None else told)
 
 
 def default_of(field: Any) -> Any:
@@ -112,9 +111,9 @@ def default_of(field: Any) -> Any:
 # -- in -------------------------------------------------------------------------------------------------
 
 
-def parsed(data: bytes, fields: dict[int, Any]) -> dict[int, list]:
+def parsed(data: bytes, fields: dict[int, Any]) -> dict[int, list[Any]]:
     """The values of some fields of a message, by their numbers."""
-    found: dict[int, list] = {number: [] for number in fields}
+    found: dict[int, list[Any]] = {number: [] for number in fields}
     for number, kind, value in _records(data):
         field = fields.get(number)
         if field is None:
@@ -186,7 +185,7 @@ def _read(value: Any, packing: str, field_type: int) -> Any:
 # -- out ------------------------------------------------------------------------------------------------
 
 
-def written(field: Any, values: np.ndarray) -> bytes:
+def written(field: Any, values: Array) -> bytes:
     """A field with its values, as it is in a message."""
     kind, packing, _ = _TYPES[field.type]
     if field.type == F.TYPE_GROUP:

@@ -16,12 +16,13 @@ from tensorfleet.base import errors
 from tensorfleet.base.files import whole_file
 from tensorfleet.base.formats.record_sources import Lines, Pieces
 from tensorfleet.base.formats.records import RecordReader
+from tensorfleet.base.types import Array
 from tensorfleet.graph.operation import Operation
 
 _WHICH = re.compile(r"(?:in record|Index:|\(record) (\d+)")
 
 
-def one_of(places: Sequence[Any], message: str) -> Any:
+def one_of(places: Any, message: str) -> Any:
     """The place of the record of a batch that a message is about, if it says so; else all of them."""
     told = _WHICH.search(message)
     if np.ndim(places) and told and int(told[1]) < len(places):
@@ -80,7 +81,7 @@ class Origin(NamedTuple):
 # that the older one can be forgotten as a whole.
 _young: dict[int, tuple[Origin, bytes]] = {}
 _old: dict[int, tuple[Origin, bytes]] = {}
-_MOST = 1 << 15
+_MAX_REMEMBERED = 1 << 15  # records in each half
 
 
 def note(origin: Origin, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
@@ -89,11 +90,11 @@ def note(origin: Origin, keys: Sequence[bytes], values: Sequence[bytes]) -> None
     for key, value in zip(keys, values, strict=True):
         if len(value) > 1:  # the shortest are shared
             _young[id(value)] = (origin, key)
-    if len(_young) > _MOST:
+    if len(_young) > _MAX_REMEMBERED:
         _old, _young = _young, {}
 
 
-def _recalled(records: Any) -> str:
+def _recalled(records: Array | bytes) -> str:
     """The place of a record, or of the first of a batch whose place is known."""
     values = np.ravel(np.asarray(records, object)).tolist()
     for value in values:

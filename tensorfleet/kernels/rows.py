@@ -10,36 +10,37 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.arrays import all_within
 from tensorfleet.kernels.parallel_for import in_parts
 
 #: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
-FUSED: dict[str, Callable] = {}
+FUSED: dict[str, Callable[..., bool]] = {}
 #: rows of so many numbers are changed number by number: `ufunc.at` is fast on vectors only
 NARROW = 32
 _SIGNS = {np.add: 1, np.subtract: -1}
 _ADDED = {np.dtype(kind) for kind in ("f4", "f8", "c8", "c16", "i4", "i8")}
 # So few rows that have been changed before are changed again one by one.
-_FEW = 16
+_MAX_REPEATS_REDONE = 16
 # When an index occurs more often than this, one pass per occurrence costs more than `ufunc.at`; of wide rows, when
 # there are fewer elements than this for each pass.
-_MANY_TIMES = 16
-_WIDE = 32
-_WORTH_A_PASS = 2048
+_MAX_TURNS = 16
+_MIN_WIDE_ELEMENTS = 32
+_ELEMENTS_PER_TURN = 2048
 # A table for all indices costs less than sorting those there are, if it stays in the cache or is not much larger than they.
 _SMALL_TABLE, _SPARSE = 1 << 16, 64
 # Elements that are changed at a time: what is computed in between then stays in the cache; and by one thread at least.
 _PIECE, _PART = 1 << 15, 1 << 20
 
 
-def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray:
+def check_rows(indices: Array, count: int, message: str = "") -> Array:
     """The indices as a vector; InvalidArgumentError naming the first that is not in [0, count).
 
     `message` may say it otherwise, with {value} and {where}.
     """
     flat = indices.reshape(-1)
     # As unsigned numbers the negative ones are huge, so one comparison finds both kinds.
-    unsigned: np.ndarray = flat.view(np.uint64 if flat.itemsize == 8 else np.uint32)
+    unsigned: Array = flat.view(np.uint64 if flat.itemsize == 8 else np.uint32)
     if flat.size and np.maximum.reduce(unsigned) >= count:
         bad = int(np.argmax(unsigned >= np.uint64(count)))
         where = ",".join(str(int(i)) for i in np.unravel_index(bad, indices.shape))
@@ -50,7 +51,7 @@ def check_rows(indices: np.ndarray, count: int, message: str = "") -> np.ndarray
     return flat
 
 
-def _all_different(flat: np.ndarray, count: int) -> bool:
+def _all_different(flat: Array, count: int) -> bool:
     """Whether no index occurs twice, if a table of the places of all indices is small enough to find out soon."""
     if count > max(_SMALL_TABLE, _SPARSE * flat.size):
         return False
@@ -59,7 +60,7 @@ def _all_different(flat: np.ndarray, count: int) -> bool:
     return bool((last.take(flat) == here).all())
 
 
-def put_rows(rows: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+def put_rows(rows: Array, places: Array, values: Array) -> None:
     """`rows[places] = values`, each row in one piece where it is one: numpy would go through its numbers."""
     alike = rows.ndim > 1 and values.shape[1:] == rows.shape[1:] and values.dtype == rows.dtype
     if not (alike and rows.size and rows.flags.c_contiguous and values.flags.c_contiguous):
@@ -70,14 +71,14 @@ def put_rows(rows: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
 
 
 @lru_cache
-def _in_one_piece(size: int) -> np.dtype:
+def _in_one_piece(size: int) -> np.dtype[Any]:
     return np.dtype((np.void, size))
 
 
 class Turns:
     """The positions of indices in `flat`, which are below `count`, in turns in which none occurs twice."""
 
-    def __init__(self, flat: np.ndarray, count: int) -> None:
+    def __init__(self, flat: Array, count: int) -> None:
         if _all_different(flat, count):
             self.order = self.starts = np.arange(flat.size)
             self.repeats = 0
@@ -128,7 +129,7 @@ def _distinct(work: Callable[[Any], None], piece: int, first: int, last: int) ->
         work(slice(start, min(start + piece, last)))
 
 
-def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+def accumulate(combine: Callable[..., Array], rows: Array, flat: Array, updates: Array) -> None:
     """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` may be one scalar for all."""
     width = math.prod(rows.shape[1:])
     if isinstance(combine, np.ufunc) and width == 1 and rows.flags.c_contiguous:
@@ -141,15 +142,15 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
         _each_number(combine, rows, flat, updates)
         return
     turns = Turns(flat, len(rows))
-    if 0 < turns.repeats <= _FEW:
+    if 0 < turns.repeats <= _MAX_REPEATS_REDONE:
         _change_again(combine, rows, flat, updates, turns.again())
         return
-    most = max(_MANY_TIMES, flat.size * width // _WORTH_A_PASS if width >= _WIDE else 0)
+    most = max(_MAX_TURNS, flat.size * width // _ELEMENTS_PER_TURN if width >= _MIN_WIDE_ELEMENTS else 0)
     if turns.repeats and isinstance(combine, np.ufunc) and turns.most() > most:
         combine.at(rows, flat, updates)
         return
 
-    def change(where: Any) -> None:
+    def change(where: Array | slice) -> None:
         at = flat[where]
         old, new = rows.take(at, axis=0), updates[where] if updates.ndim else updates
         put_rows(rows, at, combine(old, new, out=old) if isinstance(combine, np.ufunc) else combine(old, new))
@@ -157,7 +158,7 @@ def accumulate(combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: n
     turns.each(change, width)
 
 
-def _each_number(combine: np.ufunc, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+def _each_number(combine: np.ufunc, rows: Array, flat: Array, updates: Array) -> None:
     """Changes narrow rows by the place of each number in the memory of all."""
     width = math.prod(rows.shape[1:])
     given = np.broadcast_to(np.asarray(updates, rows.dtype), (flat.size, *rows.shape[1:])).reshape(-1, width)
@@ -167,12 +168,12 @@ def _each_number(combine: np.ufunc, rows: np.ndarray, flat: np.ndarray, updates:
         combine.at(numbers, places.reshape(-1), given[start : start + piece].reshape(-1))
 
 
-def adds_rows(rows: np.ndarray) -> bool:
+def adds_rows(rows: Array) -> bool:
     """Whether rows of such an array are added to each other in one call."""
     return rows.dtype in _ADDED and rows.flags.c_contiguous and _sparse_products() is not None
 
 
-def _add_rows(sign: int, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray) -> None:
+def _add_rows(sign: int, rows: Array, flat: Array, updates: Array) -> None:
     """Adds one row after the other, or subtracts it: the product of a sparse matrix that has one number in each column."""
     if not all_within(np, flat, len(rows)):  # nobody would notice where it writes
         raise IndexError(f"an index is not in [0, {len(rows)})")
@@ -188,7 +189,7 @@ def _add_rows(sign: int, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray
     by_columns(len(rows), count, width, starts, places, weights, given.reshape(-1), rows.reshape(-1))
 
 
-def add_groups(out: np.ndarray, ids: np.ndarray, data: np.ndarray, rows: np.ndarray) -> None:
+def add_groups(out: Array, ids: Array, data: Array, rows: Array) -> None:
     """Adds some rows of the data to rows of `out`, whose numbers grow: the product of a sparse matrix stored by rows."""
     if not (all_within(np, rows, len(data)) and all_within(np, ids, len(out))):
         raise IndexError(f"an index is not in [0, {len(data)}), or a group not in [0, {len(out)})")
@@ -211,7 +212,7 @@ def _sparse_products() -> Any:
 
 
 def _change_again(
-    combine: Callable, rows: np.ndarray, flat: np.ndarray, updates: np.ndarray, again: list[tuple[int, int]]
+    combine: Callable[..., Array], rows: Array, flat: Array, updates: Array, again: list[tuple[int, int]]
 ) -> None:
     """All rows at once, and then those again that have been changed before."""
     new = combine(rows.take(flat, axis=0), updates)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.types import Array, Dims
 
-_WORTH_COUNTING, _MOST_COUNTED = 2048, 48  # numbers, and bits of a number
+_MIN_COUNTED_PLACES, _MAX_COUNTED_BITS = 2048, 48  # numbers, and bits of a number
 
 
 def invalid(message: str) -> Exception:
@@ -22,7 +23,7 @@ def bracketed(values: Any) -> str:
     return "[" + ",".join(str(int(v)) for v in np.asarray(values).ravel()) + "]"
 
 
-def strides(shape: Any) -> np.ndarray:
+def strides(shape: Array | Dims) -> Array:
     """How far apart in a flat dense tensor neighbours along each axis are."""
     dims = np.asarray(shape, np.int64)
     return np.concatenate(
@@ -30,12 +31,12 @@ def strides(shape: Any) -> np.ndarray:
     )
 
 
-def positions(indices: np.ndarray, shape: Any) -> np.ndarray:
+def positions(indices: Array, shape: Array | Dims) -> Array:
     """Places as positions in the flat dense tensor."""
     return np.asarray(indices, np.int64) @ strides(shape)
 
 
-def places(flat: np.ndarray, shape: Any) -> np.ndarray:
+def places(flat: Array, shape: Array) -> Array:
     """Positions in the flat dense tensor as places: the inverse of `positions`."""
     rest, steps = np.asarray(flat, np.int64), strides(shape).tolist()
     found = np.empty((len(rest), len(steps)), np.int64)
@@ -46,7 +47,7 @@ def places(flat: np.ndarray, shape: Any) -> np.ndarray:
     return found
 
 
-def union_of(flat: np.ndarray, in_runs: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def union_of(flat: Array, in_runs: bool = False) -> tuple[Array, Array]:
     """Different positions in order, and which of them each is: one sort, where a position and its number fit in a word.
 
     What is known to be a few runs that are in order already is merged.
@@ -65,14 +66,14 @@ def union_of(flat: np.ndarray, in_runs: bool = False) -> tuple[np.ndarray, np.nd
     return packed[new], which
 
 
-def union_of_two(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def union_of_two(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Different positions of either in order, and which of them each is."""
     in_order = (a[1:] >= a[:-1]).all() and (b[1:] >= b[:-1]).all()
     union, which = union_of(np.concatenate([a, b]), bool(in_order))
     return union, which[: len(a)], which[len(a) :]
 
 
-def by_place(indices: np.ndarray) -> np.ndarray:
+def by_place(indices: Array) -> Array:
     """The permutation that brings places into the order of a dense tensor; equal ones stay as they were."""
     count, rank = indices.shape
     if not count or not rank:
@@ -81,18 +82,20 @@ def by_place(indices: np.ndarray) -> np.ndarray:
     spans = [high - low + 1 for high, low in zip(indices.max(0).tolist(), lows, strict=True)]
     bits = count.bit_length()
     if math.prod(spans) << bits >= 1 << 63:
-        return np.lexsort(indices.T[::-1])
+        order: Array = np.lexsort(indices.T[::-1])
+        return order
     # A place and its number make one whole number: those are sorted several times as fast.
     places = np.zeros(count, np.int64)
     for column, low, span in zip(indices.T, lows, spans, strict=True):
         places = places * span + (column - low)
     highest = math.prod(spans) - 1
-    if count >= _WORTH_COUNTING and highest < 1 << _MOST_COUNTED:
+    if count >= _MIN_COUNTED_PLACES and highest < 1 << _MAX_COUNTED_BITS:
         return _by_digits(places, highest)
-    return np.sort(places << bits | np.arange(count)) & (1 << bits) - 1
+    order = np.sort(places << bits | np.arange(count)) & (1 << bits) - 1
+    return order
 
 
-def _by_digits(numbers: np.ndarray, highest: int) -> np.ndarray:
+def _by_digits(numbers: Array, highest: int) -> Array:
     """The permutation that sorts whole numbers from zero on: by their lower 16 bits, then the next. Numpy counts those."""
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     for by in range(16, highest.bit_length(), 16):
@@ -100,7 +103,7 @@ def _by_digits(numbers: np.ndarray, highest: int) -> np.ndarray:
     return order
 
 
-def check_places(indices: np.ndarray, shape: Any) -> None:
+def check_places(indices: Array, shape: Array | Dims) -> None:
     """InvalidArgumentError unless the places lie inside the shape, in order, without repetition."""
     dims = np.asarray(shape, np.int64)
     if not len(indices) or _in_order(indices, dims.tolist()):
@@ -123,7 +126,7 @@ def check_places(indices: np.ndarray, shape: Any) -> None:
     raise invalid(f"{at} is repeated")
 
 
-def _in_order(indices: np.ndarray, dims: list[int]) -> bool:
+def _in_order(indices: Array, dims: list[int]) -> bool:
     """Whether nothing is wrong with places, as far as one number for each of them can tell."""
     if not dims or not 0 < math.prod(dims) < 2**62:
         return False
@@ -136,16 +139,17 @@ def _in_order(indices: np.ndarray, dims: list[int]) -> bool:
     return bool((number[1:] > number[:-1]).all())
 
 
-def _steps(indices: np.ndarray) -> np.ndarray:
+def _steps(indices: Array) -> Array:
     """For each place but the first: 1 when it comes after the one before, 0 when equal, -1 when before."""
     change = np.sign(np.diff(indices, axis=0))
     if not indices.shape[1]:
         return np.zeros(len(indices) - 1, np.int64)
     first = np.argmax(change != 0, axis=1)
-    return change[np.arange(len(change)), first]
+    result: Array = change[np.arange(len(change)), first]
+    return result
 
 
-def check_sparse(indices: Any, values: Any, shape: Any, what: str = "Input") -> None:
+def check_sparse(indices: Array, values: Array, shape: Array, what: str = "Input") -> None:
     """InvalidArgumentError unless the three parts have the ranks and lengths of one sparse tensor."""
     if np.ndim(indices) != 2:
         raise invalid(

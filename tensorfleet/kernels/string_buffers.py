@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.kernels.string_memory import AT_ONCE, in_memory
 
@@ -32,7 +33,7 @@ _NEIGHBOURS = [
 _POWERS = 10.0 ** np.arange(23)
 
 
-def lengths_of(texts: Sequence[bytes] | np.ndarray) -> np.ndarray:
+def lengths_of(texts: Sequence[bytes] | Array) -> Array:
     """How long each string of a list or a vector is."""
     if isinstance(texts, np.ndarray):
         found = np.empty(len(texts), np.int64)
@@ -46,7 +47,7 @@ def lengths_of(texts: Sequence[bytes] | np.ndarray) -> np.ndarray:
         return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
-def by_length(lengths: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def by_length(lengths: Array) -> Iterator[tuple[int, Array]]:
     """Each length that occurs, and the numbers of the strings that have it."""
     # Numbers of a byte or two are sorted by counting them.
     longest = lengths.max(initial=0)
@@ -56,7 +57,7 @@ def by_length(lengths: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield int(lengths[rows[0]]), rows
 
 
-def parts(texts: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+def parts(texts: Array) -> Iterator[tuple[slice, Array]]:
     """A vector in parts of `AT_ONCE`: their places, and the strings there."""
     for at in range(0, len(texts), AT_ONCE):
         yield slice(at, at + AT_ONCE), texts[at : at + AT_ONCE]
@@ -78,9 +79,7 @@ class Buffer:
     If it is `apart`, they are there in order, and between them are zeros: at least one.
     """
 
-    def __init__(
-        self, data: bytes | np.ndarray, starts: np.ndarray, lengths: np.ndarray, apart: bool = False
-    ) -> None:
+    def __init__(self, data: bytes | Array, starts: Array, lengths: Array, apart: bool = False) -> None:
         self.data = np.frombuffer(data, np.uint8)
         self.starts = starts
         self.lengths = lengths
@@ -98,14 +97,14 @@ class Buffer:
         return cls(data, np.cumsum(lengths + 1) - lengths - 1, lengths, True)
 
     @classmethod
-    def of_columns(cls, columns: np.ndarray, lengths: np.ndarray) -> Buffer:
+    def of_columns(cls, columns: Array, lengths: Array) -> Buffer:
         """The buffer of short strings, given as columns of words that have a zero behind the longest."""
         width, count = columns.shape
         data = np.zeros(count * width + len(ZEROS) // 8, np.uint64)
         data[: count * width].reshape(count, width)[:] = columns.T
         return cls(data.view(np.uint8), np.arange(0, 8 * width * count, 8 * width), lengths, True)
 
-    def some(self, which: slice | np.ndarray) -> Buffer:
+    def some(self, which: slice | Array) -> Buffer:
         """Some of the strings, in the same buffer."""
         return Buffer(self.data, self.starts[which], self.lengths[which])
 
@@ -113,25 +112,25 @@ class Buffer:
         """One of the strings."""
         return self.data[self.starts[i] : self.starts[i] + self.lengths[i]].tobytes()
 
-    def whole_words(self, places: np.ndarray) -> np.ndarray:
+    def whole_words(self, places: Array) -> Array:
         """Eight bytes each from some places on."""
         return self.words(places)
 
-    def words(self, places: np.ndarray, kind: str = "<u8") -> np.ndarray:
+    def words(self, places: Array, kind: str = "<u8") -> Array:
         """The bytes from some places on, as numbers."""
         size = np.dtype(kind).itemsize
         # A number begins at every byte.
         every = np.ndarray((self.data.size - size + 1,), kind, self.data, strides=(1,))
         return every[places]
 
-    def rows(self, length: int) -> np.ndarray:
+    def rows(self, length: int) -> Array:
         """The strings, all of this length, as the rows of a table of bytes: in place, if they are equally far apart."""
         step = int(self.starts[1] - self.starts[0]) if len(self.starts) > 1 else length
         if (np.diff(self.starts) == step).all() and step > 0:
             return np.ndarray((len(self.starts), length), np.uint8, self.data, int(self.starts[0]), (step, 1))
         return self.words(self.starts, f"V{length}").view(np.uint8).reshape(-1, length)
 
-    def letters(self, width: int) -> np.ndarray:
+    def letters(self, width: int) -> Array:
         """The first bytes of all strings: a row for each position, zeros behind their ends."""
         if not width:
             return np.zeros((0, len(self.starts)), np.uint8)
@@ -141,7 +140,7 @@ class Buffer:
         return table
 
 
-def texts_of(buffer: Buffer) -> np.ndarray:
+def texts_of(buffer: Buffer) -> Array:
     """The strings of a buffer as objects."""
     longest = int(buffer.lengths.max(initial=0))
     lengths, made = buffer.lengths, np.empty(len(buffer.lengths), object)
@@ -158,14 +157,14 @@ def texts_of(buffer: Buffer) -> np.ndarray:
     return made
 
 
-def _texts_at(buffer: Buffer, rows: np.ndarray | slice) -> list[bytes]:
+def _texts_at(buffer: Buffer, rows: Array | slice) -> list[bytes]:
     """Some of the strings, made one by one."""
     letters, starts = buffer.data.data, buffer.starts[rows]
     ends = starts + buffer.lengths[rows]
     return [bytes(letters[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def _short_texts(buffer: Buffer, width: int) -> np.ndarray:
+def _short_texts(buffer: Buffer, width: int) -> Array:
     """Strings of at most so many words as objects: numpy leaves out the zeros behind the ends of its own strings."""
     starts, lengths = buffer.starts, buffer.lengths
     table = np.empty((len(lengths), width), np.uint64)
@@ -181,7 +180,7 @@ def _short_texts(buffer: Buffer, width: int) -> np.ndarray:
     return made
 
 
-def strings_of(table: np.ndarray) -> np.ndarray:
+def strings_of(table: Array) -> Array:
     """The rows of a table of bytes as objects."""
     count, size = table.shape
     if not table.size:
@@ -189,7 +188,7 @@ def strings_of(table: np.ndarray) -> np.ndarray:
     return objects_of(np.ascontiguousarray(table).view(f"V{size}").reshape(-1))
 
 
-def objects_of(table: np.ndarray) -> np.ndarray:
+def objects_of(table: Array) -> Array:
     """A vector of strings of one length, of numpy's kind `V`, as objects."""
     size = table.dtype.itemsize
     # Numpy makes strings of its own kind faster, but leaves out zeros at the end.
@@ -197,7 +196,7 @@ def objects_of(table: np.ndarray) -> np.ndarray:
     return table.view(f"S{size}").astype(object) if ends.all() else table.astype(object)
 
 
-def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def decimals(buffer: Buffer, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """The numbers that strings spell, and which of them are not read: those that are more than a few digits."""
     if dtype.kind == "f" or buffer.lengths.max(initial=0) > 8:
         return _letter_by_letter(buffer, dtype)
@@ -212,7 +211,7 @@ def decimals(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     return made, rest
 
 
-def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _eight_digits(words: Array, lengths: Array) -> tuple[Array, Array]:
     """Whole numbers of at most eight digits, and which of the strings are such numbers."""
     bits = lengths.astype(np.uint64) << np.uint64(3)
     # The digits to the upper end of their word, and zeros before them.
@@ -232,7 +231,7 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, n
     return words, read
 
 
-def _letter_by_letter(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def _letter_by_letter(buffer: Buffer, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """The numbers that strings spell, and which of them are not read.
 
     A number is read as a whole one and divided by a power of ten. Both are exact, so the result is the nearest there is.
@@ -271,7 +270,7 @@ def _letter_by_letter(buffer: Buffer, dtype: np.dtype) -> tuple[np.ndarray, np.n
     return value.astype(dtype), np.flatnonzero(~read)
 
 
-def spelled(size: np.ndarray, negative: np.ndarray, behind: int = 0) -> Buffer:
+def spelled(size: Array, negative: Array, behind: int = 0) -> Buffer:
     """Whole numbers (uint64) written out, each with its sign and a point before so many of its digits."""
     largest = int(size.max())
     left: Any = size.astype(np.uint32 if largest < 1 << 32 else np.uint64)

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.kernels.string_buffers import each_part
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _places(columns: np.ndarray, bits: int) -> np.ndarray:
+def _places(columns: Array, bits: int) -> Array:
     """A hash of so many bits for each string."""
     mixed = columns[0] * _MIX
     for word in columns[1:]:
@@ -20,10 +21,11 @@ def _places(columns: np.ndarray, bits: int) -> np.ndarray:
         mixed ^= word
         mixed *= _MIX
     mixed >>= np.uint64(64 - bits)
-    return mixed.view(np.int64)
+    result: Array = mixed.view(np.int64)
+    return result
 
 
-def first_of_each(strings: Strings) -> np.ndarray | None:
+def first_of_each(strings: Strings) -> Array | None:
     """For each string the number of the first that is equal; None when some are long.
 
     All go into slots by their hash. Those that are not equal to the first one there try the next slot.
@@ -45,8 +47,8 @@ def first_of_each(strings: Strings) -> np.ndarray | None:
     return found
 
 
-def _equal(columns: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    same = columns[0][some] == columns[0][others]
+def _equal(columns: Array, some: Array, others: Array) -> Array:
+    same: Array = columns[0][some] == columns[0][others]
     for word in columns[1:]:
         same &= word[some] == word[others]
     return same
@@ -58,7 +60,7 @@ class StringIndex:
     Those with the same hash take the next free slots.
     """
 
-    def __init__(self, columns: np.ndarray, lengths: np.ndarray) -> None:
+    def __init__(self, columns: Array, lengths: Array) -> None:
         self._columns, self._lengths = columns, lengths.astype(np.int32)
         self._bits = max(4, (4 * len(lengths)).bit_length())
         self._slots = np.full(1 << self._bits, -1, np.int32)
@@ -75,7 +77,7 @@ class StringIndex:
         columns = strings.columns()
         return None if columns is None else cls(columns, strings.lengths)
 
-    def find(self, texts: Strings) -> np.ndarray:
+    def find(self, texts: Strings) -> Array:
         """The number of each string among the keys, -1 where it is none of them."""
         columns = texts.first_words(len(self._columns))
         found = np.empty(texts.size, np.int32)
@@ -87,7 +89,7 @@ class StringIndex:
         each_part(some, texts.size)
         return found
 
-    def _find(self, found: np.ndarray, columns: np.ndarray, lengths: np.ndarray) -> None:
+    def _find(self, found: Array, columns: Array, lengths: Array) -> None:
         place = _places(columns, self._bits)
         left: Any = slice(None)
         while True:

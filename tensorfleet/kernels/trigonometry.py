@@ -6,9 +6,9 @@ of the last bit or two of a float32.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from tensorfleet.base.types import Array, ArrayModule
 
 _F = np.float32
 _PI, _HALF_PI = _F(np.pi), _F(np.pi / 2)
@@ -23,17 +23,23 @@ _SIN = (-0.0001957778526, 0.008332700659, -0.1666666441)
 _COS = (2.453780404e-05, -0.001388825526, 0.04166666441)
 # Half pi in three parts: what is left of the first two has enough zeros at its end that a small multiple is exact.
 _QUARTERS = (1.5703125, 0.000483751296997, 7.54978995489e-08)
-_NEAR = 1000.0  # where the multiple is small
+_MAX_REDUCED_ANGLE = 1000.0  # where the multiple is small
 
 
-def _odd(x: Any, square: Any, coefficients: tuple[float, ...]) -> Any:
-    made = _F(coefficients[0])
-    for c in coefficients[1:]:
-        made = made * square + _F(c)
-    return x + x * square * made
+def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
+    """The polynomial with these coefficients, that of the highest power first."""
+    value = x * _F(coefficients[0]) + _F(coefficients[1])
+    for c in coefficients[2:]:
+        value = value * x + _F(c)
+    return value
 
 
-def arcsin(xp: Any, x: Any) -> Any:
+def _odd(x: Array, square: Array, coefficients: tuple[float, ...]) -> Array:
+    beyond: Array = x * square * _polynomial(square, coefficients)
+    return x + beyond
+
+
+def arcsin(xp: ArrayModule, x: Array) -> Array:
     """The angle whose sine is `x`."""
     far = xp.abs(x) > _F(0.5)
     square = xp.where(far, (1 - xp.abs(x)) * _F(0.5), x * x)
@@ -42,7 +48,7 @@ def arcsin(xp: Any, x: Any) -> Any:
     return xp.copysign(xp.where(far, _HALF_PI - 2 * near, near), x)
 
 
-def arccos(xp: Any, x: Any) -> Any:
+def arccos(xp: ArrayModule, x: Array) -> Array:
     """The angle whose cosine is `x`."""
     far = xp.abs(x) > _F(0.5)
     square = xp.where(far, (1 - xp.abs(x)) * _F(0.5), x * x)
@@ -51,7 +57,7 @@ def arccos(xp: Any, x: Any) -> Any:
     return xp.where(far, xp.where(x < 0, _PI - 2 * near, 2 * near), _HALF_PI - near)
 
 
-def arctan2(xp: Any, y: Any, x: Any) -> Any:
+def arctan2(xp: ArrayModule, y: Array, x: Array) -> Array:
     """The angle of the point (x, y)."""
     across, up = xp.abs(x), xp.abs(y)
     larger, smaller = xp.maximum(across, up), xp.minimum(across, up)
@@ -62,24 +68,27 @@ def arctan2(xp: Any, y: Any, x: Any) -> Any:
     return xp.copysign(xp.where(xp.signbit(x), _PI - made, made), y)
 
 
-def sin(xp: Any, x: Any) -> Any:
+def sin(xp: ArrayModule, x: Array) -> Array:
     """The sine."""
     return xp.where(x == 0, x, _wave(xp, x, 0))
 
 
-def cos(xp: Any, x: Any) -> Any:
+def cos(xp: ArrayModule, x: Array) -> Array:
     """The cosine."""
     return _wave(xp, x, 1)
 
 
-def _wave(xp: Any, x: Any, shift: int) -> Any:
-    from jax import lax
+def _wave(xp: ArrayModule, x: Array, shift: int) -> Array:
+    from tensorfleet.kernels.xla import lax
 
-    near = xp.max(xp.abs(x), initial=0) < _NEAR
-    return lax.cond(near, lambda: _near_wave(xp, x, shift), lambda: xp.cos(x) if shift else xp.sin(x))
+    near = xp.max(xp.abs(x), initial=0) < _MAX_REDUCED_ANGLE
+    result: Array = lax.cond(
+        near, lambda: _near_wave(xp, x, shift), lambda: xp.cos(x) if shift else xp.sin(x)
+    )
+    return result
 
 
-def _near_wave(xp: Any, x: Any, shift: int) -> Any:
+def _near_wave(xp: ArrayModule, x: Array, shift: int) -> Array:
     """The sine, `shift` quarters of a turn further, of angles that are not too large."""
     turns = xp.round(x * _F(2 / np.pi))
     left = x
@@ -87,10 +96,7 @@ def _near_wave(xp: Any, x: Any, shift: int) -> Any:
         left = left - turns * _F(part)
     square = left * left
     sine = _odd(left, square, _SIN)
-    cosine = _F(_COS[0])
-    for c in _COS[1:]:
-        cosine = cosine * square + _F(c)
-    cosine = 1 - _F(0.5) * square + square * square * cosine
+    cosine = 1 - _F(0.5) * square + square * square * _polynomial(square, _COS)
     quarter = turns.astype(np.int32) + np.int32(shift)
     made = xp.where(quarter & 1, cosine, sine)
     return xp.where(quarter & 2, -made, made)

@@ -5,49 +5,62 @@ so the same code serves any rank and any layout. A *tap* is one position inside 
 windows at once is a strided slice of the padded input, shaped like the output.
 """
 
+from __future__ import annotations
+
+import functools
 import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule, Dims
 from tensorfleet.kernels.aligned_memory import stored
+
+#: Padding before and after, per axis.
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class Window:
     """Where windows fall on a tensor; each field has one entry per axis of it."""
 
-    in_shape: tuple
-    size: tuple
-    stride: tuple
-    dilation: tuple
-    pads: tuple
-    out_shape: tuple
+    in_shape: Dims
+    size: Dims
+    stride: Dims
+    dilation: Dims
+    pads: Pairs
+    out_shape: Dims
 
-    def taps(self):
+    def taps(self) -> Iterator[Dims]:
         """Every position inside the window, in row-major order."""
         return itertools.product(*map(range, self.size))
 
-    def with_batch(self, n):
+    def with_batch(self, n: int) -> Window:
         """The same windows over another number of examples."""
         return replace(self, in_shape=(n, *self.in_shape[1:]), out_shape=(n, *self.out_shape[1:]))
 
-    def with_channels(self, n):
+    def with_channels(self, n: int) -> Window:
         """The same windows over another number of channels, for a channels-last window."""
         return replace(self, in_shape=(*self.in_shape[:-1], n), out_shape=(*self.out_shape[:-1], n))
 
-    def along(self, axis, in_shape):
+    def without(self, axis: int) -> Window:
+        """The same windows over a tensor without one of its axes."""
+        return Window(*[(*v[:axis], *v[axis + 1 :]) for v in vars(self).values()])
+
+    def along(self, axis: int, in_shape: Dims) -> Window:
         """Windows along one axis only, over a tensor of `in_shape`."""
 
-        def only(values, other):
-            return tuple(v if i == axis else other for i, v in enumerate(values))
+        def only(values: Dims) -> Dims:
+            return tuple(v if i == axis else 1 for i, v in enumerate(values))
 
+        pads = tuple(pair if i == axis else (0, 0) for i, pair in enumerate(self.pads))
         out = tuple(self.out_shape[i] if i == axis else n for i, n in enumerate(in_shape))
-        size, stride, dilation = (only(v, 1) for v in (self.size, self.stride, self.dilation))
-        return Window(tuple(in_shape), size, stride, dilation, only(self.pads, (0, 0)), out)
+        return Window(tuple(in_shape), only(self.size), only(self.stride), only(self.dilation), pads, out)
 
-    def flat(self):
+    def flat(self) -> Window:
         """The same windows over a tensor that is one wide wherever the window does not slide."""
         slides = [k > 1 or s > 1 for k, s in zip(self.size, self.stride, strict=True)]
         in_shape = tuple(n if w else 1 for n, w in zip(self.in_shape, slides, strict=True))
@@ -55,20 +68,20 @@ class Window:
         return replace(self, in_shape=in_shape, out_shape=out_shape)
 
     @property
-    def is_padded(self):
+    def is_padded(self) -> bool:
         return any(lo or hi for lo, hi in self.pads)
 
     @property
-    def is_tiled(self):
+    def is_tiled(self) -> bool:
         """Whether windows lie side by side, so that no input is seen by two of them."""
         return self.size == self.stride and set(self.dilation) == {1}
 
-    def offsets(self, tap):
+    def offsets(self, tap: Dims) -> Dims:
         """Where a tap's slice starts in the padded input."""
         return tuple(t * d for t, d in zip(tap, self.dilation, strict=True))
 
 
-def padding_name(padding):
+def padding_name(padding: bytes | str) -> str:
     """The padding attribute as upper-case text, whether it came as bytes or str."""
     name = (padding.decode() if isinstance(padding, bytes) else str(padding)).upper()
     if name not in ("SAME", "VALID", "EXPLICIT"):
@@ -76,17 +89,24 @@ def padding_name(padding):
     return name
 
 
-def format_name(data_format):
+def format_name(data_format: bytes | str) -> str:
     """The data_format attribute as text."""
     return data_format.decode() if isinstance(data_format, bytes) else data_format
 
 
-def channel_axis(data_format):
+def channel_axis(data_format: bytes | str) -> int:
     """The axis of the channels in a layout such as NHWC or NCDHW."""
     return format_name(data_format).index("C")
 
 
-def output_size(size, window, stride, padding, dilation=1, explicit=(0, 0)):
+def output_size(
+    size: int | None,
+    window: int | None,
+    stride: int,
+    padding: bytes | str,
+    dilation: int = 1,
+    explicit: tuple[int, int] = (0, 0),
+) -> int | None:
     """How many windows fit along one axis; None when the size or the window is unknown."""
     if stride <= 0:
         raise ValueError(f"Stride must be > 0, but got {stride}")
@@ -106,19 +126,26 @@ def output_size(size, window, stride, padding, dilation=1, explicit=(0, 0)):
     return (size - extent + stride) // stride
 
 
-def pad_amounts(size, window, stride, padding, dilation=1, explicit=(0, 0)):
+def pad_amounts(
+    size: int,
+    window: int,
+    stride: int,
+    padding: bytes | str,
+    dilation: int = 1,
+    explicit: tuple[int, int] = (0, 0),
+) -> tuple[int, int]:
     """Padding (before, after) along one axis. SAME puts the odd cell after, as TensorFlow does."""
     name = padding_name(padding)
     if name == "VALID":
         return (0, 0)
     if name == "EXPLICIT":
-        return tuple(explicit)
+        return explicit
     extent = (window - 1) * dilation + 1
     total = max((-(-size // stride) - 1) * stride + extent - size, 0)
     return (total // 2, total - total // 2)
 
 
-def explicit_pairs(explicit_paddings, rank):
+def explicit_pairs(explicit_paddings: Sequence[int], rank: int) -> Pairs:
     """The flat explicit_paddings attribute as one (before, after) pair per axis."""
     flat = tuple(int(p) for p in explicit_paddings)
     if not flat:
@@ -130,17 +157,31 @@ def explicit_pairs(explicit_paddings, rank):
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
-def make_window(in_shape, size, strides, padding, explicit_paddings=(), dilations=None):
+def make_window(
+    in_shape: Sequence[int],
+    size: Sequence[int],
+    strides: Sequence[int],
+    padding: bytes | str,
+    explicit_paddings: Sequence[int] = (),
+    dilations: Sequence[int] | None = None,
+) -> Window:
     """The Window of an op over a tensor of `in_shape`; all lists follow that tensor's layout."""
     rank = len(in_shape)
-    dilations = tuple(dilations or (1,) * rank)
-    axes = list(zip(in_shape, size, strides, dilations, explicit_pairs(explicit_paddings, rank), strict=True))
+    steps = tuple(dilations or (1,) * rank)
+    axes = list(zip(in_shape, size, strides, steps, explicit_pairs(explicit_paddings, rank), strict=True))
     pads = tuple(pad_amounts(n, k, s, padding, d, e) for n, k, s, d, e in axes)
-    out = tuple(output_size(n, k, s, padding, d, e) for n, k, s, d, e in axes)
-    return Window(tuple(in_shape), tuple(size), tuple(strides), dilations, pads, out)
+    out = tuple(output_size(n, k, s, padding, d, e) or 0 for n, k, s, d, e in axes)  # none is unknown here
+    return Window(tuple(in_shape), tuple(size), tuple(strides), steps, pads, out)
 
 
-def windowed_shape(in_shape, size, strides, padding, explicit_paddings=(), dilations=None):
+def windowed_shape(
+    in_shape: Sequence[int | None],
+    size: Sequence[int | None],
+    strides: Sequence[int],
+    padding: bytes | str,
+    explicit_paddings: Sequence[int] = (),
+    dilations: Sequence[int] | None = None,
+) -> tuple[int | None, ...]:
     """The shape of one value per window; None where a dimension is unknown."""
     rank = len(in_shape)
     explicit = explicit_pairs(explicit_paddings, rank)
@@ -148,13 +189,13 @@ def windowed_shape(in_shape, size, strides, padding, explicit_paddings=(), dilat
     return tuple(output_size(n, k, s, padding, d, e) for n, k, s, d, e in axes)
 
 
-def require_rank(shape, rank):
+def require_rank(shape: Sequence[int | None] | None, rank: int) -> None:
     """Refuses a shape of another rank, in TensorFlow's words; an unknown shape passes."""
     if shape is not None and len(shape) != rank:
         raise ValueError(f"Shape must be rank {rank} but is rank {len(shape)}")
 
 
-def cropped(x, pads):
+def cropped(x: Array, pads: Sequence[tuple[int, int]]) -> tuple[Array, Pairs]:
     """A channels-last `x` without what negative padding of its spatial axes takes away, and the padding that is left.
 
     XLA's convolution with negative padding reads what lies behind the array.
@@ -164,12 +205,12 @@ def cropped(x, pads):
     return x[(slice(None), *inner)], tuple((max(low, 0), max(high, 0)) for low, high in pads)
 
 
-def pad(xp, x, win, value=0):
+def pad(xp: ArrayModule, x: Array, win: Window, value: float = 0) -> Array:
     """The input with the window's padding around it."""
     return xp.pad(x, win.pads, constant_values=value) if win.is_padded else x
 
 
-def take(xp, padded, win, tap):
+def take(xp: ArrayModule, padded: Array, win: Window, tap: Dims) -> Array:
     """One tap of all windows: a strided slice of the padded input, shaped like the output."""
     start = win.offsets(tap)
     limit = [
@@ -177,38 +218,33 @@ def take(xp, padded, win, tap):
     ]
     if xp is np:
         return padded[tuple(map(slice, start, limit, win.stride))]
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     return lax.slice(padded, start, limit, win.stride)
 
 
-def scatter(xp, parts, win):
+def scatter(xp: ArrayModule, parts: Iterable[tuple[Dims, Array]], win: Window) -> Array:
     """The transpose of `take`: adds (tap, values) pairs into a tensor of the input's shape."""
     if xp is np:
         return _scatter_numpy(parts, win)
     if win.is_tiled:
         return _interleave_jax(xp, [values for _, values in parts], win)
-    total = None
-    for tap, values in parts:
-        placed = _place_jax(xp, values, win, tap)
-        total = placed if total is None else total + placed
-    return total
+    return functools.reduce(operator.add, (_place_jax(xp, values, win, tap) for tap, values in parts))
 
 
-def _scatter_numpy(parts, win):
-    total: Any = None
-    for tap, values in parts:
-        if total is None:
+def _scatter_numpy(parts: Iterable[tuple[Dims, Array]], win: Window) -> Array:
+    total: Array = np.empty(0)
+    for i, (tap, values) in enumerate(parts):
+        if i == 0:
             shape = [lo + n + hi for n, (lo, hi) in zip(win.in_shape, win.pads, strict=True)]
             total = np.zeros(shape, values.dtype)
         take(np, total, win, tap)[...] += values
-    inner = (slice(lo, lo + n) for n, (lo, _) in zip(win.in_shape, win.pads, strict=True))
-    return total[tuple(inner)]
+    return total[tuple(slice(lo, lo + n) for n, (lo, _) in zip(win.in_shape, win.pads, strict=True))]
 
 
-def spread(values, win, fill=0):
+def spread(values: Array, win: Window, fill: int = 0) -> Array:
     """A traced value per window, put where `seen` finds it; `fill` where there is no window."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     config = []
     sizes = zip(win.size, win.dilation, win.stride, win.pads, win.in_shape, win.out_shape, strict=True)
@@ -217,22 +253,28 @@ def spread(values, win, fill=0):
     return lax.pad(values, np.asarray(fill, values.dtype), config)
 
 
-def seen(spread_values, win, tap):
+def seen(spread_values: Array, win: Window, tap: Dims) -> Array:
     """For each input the value, out of `spread`, of the window that sees it as this tap."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     start = [(k - 1 - t) * d for k, t, d in zip(win.size, tap, win.dilation, strict=True)]
     return lax.slice(spread_values, start, [a + n for a, n in zip(start, win.in_shape, strict=True)])
 
 
-def look_up(xp, win, arrays, fills, value):
+def look_up(
+    xp: ArrayModule,
+    win: Window,
+    arrays: Sequence[Array] | Array,
+    fills: Sequence[int],
+    value: Callable[..., Array],
+) -> Array:
     """For each input the sum of what the windows that see it have for it, traced.
 
     `arrays` have an element per window, and `fills` are what they have where there is none; `value` gets the number of a
     tap and elements of the arrays. Inputs fall into phases by their place within the stride: all inputs of one phase are
     seen as the same taps.
     """
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     sizes = zip(win.size, win.stride, win.dilation, win.pads, strict=True)
     axes = [_phases(*axis) for axis in sizes]
@@ -259,7 +301,7 @@ def look_up(xp, win, arrays, fills, value):
     return _interleave_jax(xp, parts, replace(win, size=win.stride, pads=none))
 
 
-def _phases(size, stride, dilation, pads):
+def _phases(size: int, stride: int, dilation: int, pads: tuple[int, int]) -> list[list[tuple[int, int]]]:
     """For each place within the stride along one axis: the taps that see inputs there, and of which window from there."""
     return [
         [
@@ -271,9 +313,9 @@ def _phases(size, stride, dilation, pads):
     ]
 
 
-def _place_jax(xp, values, win, tap):
+def _place_jax(xp: ArrayModule, values: Array, win: Window, tap: Dims) -> Array:
     """`values` spread out to their places in the unpadded input; what falls into padding is cropped."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     config = []
     for begin, (lo, _), n, m, s in zip(
@@ -284,9 +326,9 @@ def _place_jax(xp, values, win, tap):
     return lax.pad(values, xp.zeros((), values.dtype), config)
 
 
-def _interleave_jax(xp, parts, win):
+def _interleave_jax(xp: ArrayModule, parts: list[Array], win: Window) -> Array:
     """All taps of windows that lie side by side, woven together: nothing has to be added."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     for axis in reversed(range(len(win.size))):
         k = win.size[axis]

@@ -9,42 +9,48 @@ a convolution. With these points float32 loses no more than the plain sum.
 Everything is channels-last and traced; `win` is the Window of the convolution.
 """
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.aligned_memory import stored
 from tensorfleet.kernels.conv_library import convolve
+from tensorfleet.kernels.windows import Window
 
 # The last point is infinity. Of all small sets tried this one rounds least.
 POINTS = (0, 1, -1, 0.5, -2)
 # The products are too thin to pay when a pixel has fewer channels than this, before or after.
-CHANNELS = 16
+MIN_CHANNELS = 16
 # In a narrower image too much of the last tile lies outside.
-NARROW = 8
+MIN_WIDTH = 8
 
 
-def suits(win, out_channels, dtype):
+def suits(win: Window, out_channels: int, dtype: np.dtype[Any]) -> bool:
     """Whether a convolution can be, and is better, done this way."""
     return (
         dtype == np.float32
         and win.size[-2] in (3, 5)
         and set(win.stride) == set(win.dilation) == {1}
-        and min(win.in_shape[-1], out_channels) >= CHANNELS
-        and win.out_shape[-2] >= NARROW
+        and min(win.in_shape[-1], out_channels) >= MIN_CHANNELS
+        and win.out_shape[-2] >= MIN_WIDTH
         and min(min(pair) for pair in win.pads) >= 0
     )
 
 
-def example_bytes(win, taps):
+def example_bytes(win: Window, taps: int) -> int:
     """What one example takes while it is worked on, all points together, with so many taps of the other axes side by side."""
     rows = np.prod(win.out_shape[1:-2]) * _tiles(win)
     return int(rows * taps * win.in_shape[-1]) * (len(POINTS) + 1) * 4
 
 
-def forward(xp, x, w, win):
+def forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     """The convolution of `x` with the filter `w` [..., width, in, out]."""
     others = [(0, 0)] * (x.ndim - 2)
     points, filters = _input_points(xp, x, win, others), _filter_points(xp, w)
@@ -54,9 +60,9 @@ def forward(xp, x, w, win):
     return tiles.reshape(shape)[..., : win.out_shape[-2], :]
 
 
-def _along_others(xp, x, w, win):
+def _along_others(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     """The convolution of one point along the axes before the last one: XLA's, which never stores what windows see."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     if x.ndim == 4:
         # XLA's own is as fast here, where the library does not do the rest of the program.
@@ -68,7 +74,7 @@ def _along_others(xp, x, w, win):
     return lax.conv_general_dilated(x, w, win.stride[1:-1], padding, dimension_numbers=layouts)
 
 
-def filter_points(xp, x, dy, win):
+def filter_points(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
     """The gradient of the filter at each point: sums over examples, to be given to `filter_gradient`."""
     size = _tile(win)
     missing = _tiles(win) * size - dy.shape[-2]
@@ -83,22 +89,22 @@ def filter_points(xp, x, dy, win):
     return xp.einsum("pro,pri->poi", left, right)
 
 
-def filter_gradient(xp, points, win):
+def filter_gradient(xp: ArrayModule, points: Array, win: Window) -> Array:
     """The gradient of the filter as a matrix [taps * channels in, channels out]."""
     evaluate = _matrices(win.size[-2])[1].astype(np.float32)
     points = points.reshape(len(POINTS) + 1, points.shape[1], -1, win.in_shape[-1])
     return xp.einsum("pk,pohc->hkco", evaluate, points).reshape(-1, points.shape[1])
 
 
-def _tile(win):
+def _tile(win: Window) -> int:
     return len(POINTS) + 2 - win.size[-2]
 
 
-def _tiles(win):
+def _tiles(win: Window) -> int:
     return -(-win.out_shape[-2] // _tile(win))
 
 
-def _input_points(xp, x, win, others):
+def _input_points(xp: ArrayModule, x: Array, win: Window, others: Sequence[tuple[int, int]]) -> list[Array]:
     """The input's combinations at each point, [examples, ..., tiles, channels]; `others` pads the axes before the last."""
     size, count = _tile(win), _tiles(win)
     low, high = win.pads[-2]
@@ -108,7 +114,7 @@ def _input_points(xp, x, win, others):
     return [stored(xp, at_point) for at_point in _combine(_matrices(win.size[-2])[2], seen)]
 
 
-def _patches(xp, x, win):
+def _patches(xp: ArrayModule, x: Array, win: Window) -> Array:
     """What each window sees along the axes before the last one: [examples, ..., tiles, taps, channels]."""
     parts = []
     for tap in itertools.product(*map(range, win.size[1:-2])):
@@ -117,13 +123,13 @@ def _patches(xp, x, win):
     return xp.stack(parts, -2)
 
 
-def _filter_points(xp, w):
+def _filter_points(xp: ArrayModule, w: Array) -> Array:
     """For each point the filter along the axes before the last one, [..., 1, channels in, channels out]."""
     evaluate = _matrices(w.shape[-3])[1].astype(np.float32)
     return xp.einsum("pk,...kco->p...co", evaluate, w)[..., None, :, :]
 
 
-def _combine(matrix, parts):
+def _combine(matrix: Array, parts: list[Array]) -> Iterator[Array]:
     """The sums of `parts` that the rows of `matrix` describe."""
     for row in matrix:
         terms = [part if c == 1 else part * np.float32(c) for c, part in zip(row, parts, strict=True) if c]
@@ -131,7 +137,7 @@ def _combine(matrix, parts):
 
 
 @functools.cache
-def _matrices(taps):
+def _matrices(taps: int) -> tuple[Array, Array, Array]:
     """From products to outputs, from taps to points, and from inputs to points."""
     points = len(POINTS) + 1
     outputs = np.zeros((points + 1 - taps, points))

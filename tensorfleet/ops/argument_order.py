@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tensorfleet.base import dtypes, logging
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.operation import Tensor
 
-F = TypeVar("F", bound=Callable)
+F = TypeVar("F", bound=Callable[..., Any])
 _warned: set[str] = set()
 
 
@@ -46,7 +47,10 @@ def takes_old_order(
     return decorate
 
 
-def _named(order: list[str], args: tuple) -> dict[str, Any]:
+def _named(
+    order: list[str],
+    args: tuple[TensorLike, ...],
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in zip(order, args, strict=False):
         found[name] = [*found.get(name, ()), value] if order.count(name) > 1 else value
@@ -64,7 +68,7 @@ def _warn(public: str, order: list[str]) -> None:
         )
 
 
-def loss_of(function: Callable, labels: Any, logits: Any) -> Any:
+def loss_of(function: Callable[..., Tensor], labels: TensorLike, logits: TensorLike) -> Tensor:
     """What a loss function of the user's gives.
 
     It is called with `labels` and `logits` by name. Before 1.2 it was called by position, and had names of its own for
@@ -81,13 +85,13 @@ def loss_of(function: Callable, labels: Any, logits: Any) -> Any:
     return function(labels, logits) if first.startswith(("label", "target")) else function(logits, labels)
 
 
-def is_tensor_of(value: Any, kind: str) -> bool:
+def is_tensor_of(value: TensorLike, kind: str) -> bool:
     """Whether a value is a tensor, variable or array of fractions ("floating") or of whole numbers ("integer")."""
     dtype = getattr(value, "dtype", None)
     return dtype is not None and bool(getattr(dtypes.as_dtype(dtype).base_dtype, f"is_{kind}"))
 
 
-def has_dimensions(value: Any) -> bool:
+def has_dimensions(value: Tensor) -> bool:
     """Whether a value is a tensor or array, and not a scalar as far as is known."""
     if not isinstance(value, Tensor):
         return getattr(value, "ndim", 0) > 0

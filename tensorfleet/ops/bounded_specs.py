@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
+from tensorfleet.base.types import Array, ShapeLike
 from tensorfleet.ops.type_specs import TensorSpec
 
 
@@ -17,7 +20,14 @@ from tensorfleet.ops.type_specs import TensorSpec
 class BoundedTensorSpec(TensorSpec):
     """The shape and type of a tensor, and bounds of its elements, which belong to what is allowed."""
 
-    def __init__(self, shape: Any, dtype: Any, minimum: Any, maximum: Any, name: str | None = None) -> None:
+    def __init__(
+        self,
+        shape: ShapeLike,
+        dtype: DType,
+        minimum: Array | float | Sequence[float] | None,
+        maximum: Array | float | Sequence[float] | None,
+        name: str | None = None,
+    ) -> None:
         super().__init__(shape, dtype, name)
         if minimum is None or maximum is None:
             raise ValueError(
@@ -26,7 +36,7 @@ class BoundedTensorSpec(TensorSpec):
             )
         self._minimum, self._maximum = self._bound("minimum", minimum), self._bound("maximum", maximum)
 
-    def _bound(self, which: str, value: Any) -> np.ndarray:
+    def _bound(self, which: str, value: Array | float | Sequence[float]) -> Array:
         try:
             broadcast_shape(TensorShape(np.shape(value)), self._shape)
         except ValueError as error:
@@ -45,7 +55,7 @@ class BoundedTensorSpec(TensorSpec):
         low, high = getattr(spec, "minimum", dtype.min), getattr(spec, "maximum", dtype.max)
         return cls(spec.shape, dtype, low, high, name or spec.name)
 
-    def _serialize(self) -> tuple:
+    def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._minimum, self._maximum, self._name
 
     def __eq__(self, other: object) -> bool:
@@ -58,7 +68,7 @@ class BoundedTensorSpec(TensorSpec):
 
     __hash__ = TensorSpec.__hash__
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._serialize()
 
     def __repr__(self) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.constant import constant_value, constant_value_as_shape
 from tensorfleet.graph.operation import Operation, Tensor
 
@@ -48,7 +50,7 @@ def vector_of(length: int | None) -> TensorShape:
     return TensorShape._of((length,))
 
 
-def static_value(op: Operation, position: int) -> np.ndarray | None:
+def static_value(op: Operation, position: int) -> Array | None:
     """The value of an input when it is a constant, else None."""
     return constant_value(op._inputs[position])
 
@@ -90,7 +92,7 @@ def require(ok: bool, message: str) -> None:
         raise errors.invalid(message)
 
 
-def first_bad(ok: Any, values: Any) -> tuple[str, Any]:
+def first_bad(ok: Array, values: Array) -> tuple[str, Any]:
     """Where, as "[i,j]", and what the first element is for which `ok` is false. For error messages."""
     ok, values = np.asarray(ok), np.asarray(values)
     where = np.unravel_index(int(np.argmin(ok.ravel())), ok.shape)
@@ -98,7 +100,7 @@ def first_bad(ok: Any, values: Any) -> tuple[str, Any]:
     return index, values[where]
 
 
-def ints(values: Any) -> tuple[int, ...]:
+def ints(values: Array | Sequence[int] | int) -> tuple[int, ...]:
     """A concrete integer vector (a shape, axes, paddings) as Python ints."""
     if type(values) is not np.ndarray or values.ndim != 1:
         values = np.asarray(values).ravel()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import is_sparse
@@ -27,7 +29,7 @@ INT_ROW = np.array([2, -3, 3], np.int32)
 COMPLEX = np.array([0.5 + 1j, -1.5 - 0.5j, 0.25 + 0.5j], np.complex64)
 
 
-def unary(name: str, types: str = "inexact", examples: Sequence[Any] = ()) -> Callable:
+def unary(name: str, types: str = "inexact", examples: Sequence[case] = ()) -> Callable[[Kernel], Kernel]:
     """Declares an op that maps each element of `x` to one of the same type."""
     return op(name, "x: T -> y: T", f"T: {types}", shape=same_as_input, examples=examples)
 
@@ -37,22 +39,24 @@ def binary(
     types: str = "number",
     signature: str = "x: T, y: T -> z: T",
     attrs: str = "",
-    shape: Callable = broadcast,
-    examples: Sequence[Any] = (),
-) -> Callable[[Callable], Callable]:
+    shape: Callable[[Operation], TensorShape] = broadcast,
+    examples: Sequence[case] = (),
+) -> Callable[[Kernel], Kernel]:
     """Declares an op on pairs of elements that broadcasts, with TensorFlow's error when shapes do not fit."""
 
-    def register(kernel: Callable) -> Callable:
-        def plain(xp: Any, x: Any, y: Any) -> Any:
+    def register(kernel: Kernel) -> Kernel:
+        def plain(xp: ArrayModule, x: Array, y: Array) -> Array:
             try:
-                return kernel(xp, x, y)
+                result: Array = kernel(xp, x, y)
+                return result
             except (ValueError, TypeError):
                 must_broadcast(x, y)
                 raise
 
-        def checked(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+        def checked(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
             try:
-                return kernel(xp, x, y, check=check)
+                result: Array = kernel(xp, x, y, check=check)
+                return result
             except (ValueError, TypeError):
                 must_broadcast(x, y)
                 raise
@@ -66,7 +70,7 @@ def binary(
     return register
 
 
-def must_broadcast(x: Any, y: Any) -> None:
+def must_broadcast(x: Array, y: Array) -> None:
     """Raises InvalidArgumentError when the arrays do not broadcast."""
     try:
         np.broadcast_shapes(x.shape, y.shape)
@@ -74,27 +78,27 @@ def must_broadcast(x: Any, y: Any) -> None:
         raise errors.invalid(f"Incompatible shapes: {bracketed(x.shape)} vs. {bracketed(y.shape)}") from None
 
 
-def bracketed(shape: Sequence[int | None]) -> str:
+def bracketed(shape: Iterable[int | None]) -> str:
     """A shape of known rank the way TensorFlow prints it in errors: [2,3]."""
     return "[" + ",".join("?" if d is None else str(d) for d in shape) + "]"
 
 
-def wide(x: Any) -> Any:
+def wide(x: Array) -> Array:
     """Half-precision values as float32, in which formulas of several steps are computed."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and is_float(x) else x
 
 
-def is_float(x: Any) -> bool:
+def is_float(x: Array) -> bool:
     """Whether an array holds real floating-point numbers; numpy files bfloat16 under void types."""
     return x.dtype.kind in "fV"
 
 
-def is_whole(x: Any) -> bool:
+def is_whole(x: Array) -> bool:
     """Whether an array holds integers."""
     return x.dtype.kind in "iu"
 
 
-def conjugate(xp: Any, x: Any) -> Any:
+def conjugate(xp: ArrayModule, x: Array) -> Array:
     """The complex conjugate of an array; a real one as it is."""
     return xp.conj(x) if x.dtype.kind == "c" else x
 
@@ -107,26 +111,28 @@ def conj(x: Tensor) -> Tensor:
     return apply("Conj", x) if x.dtype.is_complex else x
 
 
-def constant_like(value: Any, tensor: Tensor) -> Tensor:
+def constant_like(value: TensorLike, tensor: Tensor) -> Tensor:
     """A scalar constant of the same type as `tensor`."""
     return to_tensor(value, tensor.dtype.base_dtype)
 
 
-def where(condition: Tensor, a: Any, b: Any) -> Tensor:
+def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     """Elements of `a` where the condition holds, else of `b`; either may be a Python number."""
-    if not isinstance(a, Tensor):
+    if not isinstance(a, Tensor) and isinstance(b, Tensor):
         a = constant_like(a, b)
     return apply("SelectV2", condition, a, b)
 
 
-def shape_of(x: Tensor) -> Any:
+def shape_of(x: Tensor) -> Array | Tensor:
     """The shape of `x`: its value when it is known now, else a tensor."""
     if x.shape.is_fully_defined():
         return np.array(x.shape.as_list(), np.int32)
     return apply("Shape", x)
 
 
-def unbroadcast(x: Tensor, y: Tensor, gx: Any, gy: Any) -> tuple[Any, Any]:
+def unbroadcast(
+    x: Tensor, y: Tensor, gx: Tensor | None, gy: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of both operands, summed over what broadcasting repeated; a None stays None.
 
     Where the static shapes decide which axes those are, only the needed sums are made.
@@ -162,7 +168,7 @@ def _repeated(x: Tensor, y: Tensor) -> list[int] | None:
     return axes
 
 
-def _summed(g: Any, x: Tensor, axes: list[int] | None) -> Any:
+def _summed(g: Tensor | None, x: Tensor, axes: list[int] | None) -> Tensor | None:
     if g is None:
         return g
     if axes:
@@ -191,7 +197,7 @@ def _two_unknown_vectors(op: Operation) -> list[TensorShape]:
         case(np.array([], np.int32), np.array([2], np.int32)),
     ],
 )
-def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> tuple:
+def _broadcast_gradient_args(xp: ArrayModule, s0: Array, s1: Array) -> tuple[Array, Array]:
     dtype = np.asarray(s0).dtype
     a, b = [int(d) for d in s0], [int(d) for d in s1]
     rank = max(len(a), len(b))
@@ -210,7 +216,7 @@ def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> tuple:
 not_differentiable("BroadcastGradientArgs")
 
 
-def on_values(x: Any, f: Callable[[Any], Any]) -> Any:
+def on_values(x: Any, f: Callable[[Tensor], Tensor]) -> Any:
     """`f` on the values of a SparseTensor, giving one of the same shape; None when `x` is something else."""
     if is_sparse(x):
         return type(x)(indices=x.indices, values=f(x.values), dense_shape=x.dense_shape)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.graph.sparse_tensor import is_sparse
+from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse
 from tensorfleet.ops.linalg.matmul import matmul
 from tensorfleet.ops.math import binary as math_binary
 from tensorfleet.ops.math import bitwise, compare
 from tensorfleet.ops.math import unary as math_unary
 
+#: A function of operands. It may decline, with NotImplemented, and gives sparse tensors for sparse ones.
+_Operator: TypeAlias = Callable[..., Any]
 
-def _forward(f: Callable, scope_name: str) -> Callable:
+
+def _forward(f: _Operator, scope_name: str) -> _Operator:
     def operate(x: Tensor, y: Any) -> Any:
         with name_scope(None, scope_name, [x, y]) as name:
             if not isinstance(y, Tensor):
@@ -35,28 +39,28 @@ def _forward(f: Callable, scope_name: str) -> Callable:
     return operate
 
 
-def _times_sparse(x: Tensor, y: Any, name: str) -> Any:
+def _times_sparse(x: Tensor, y: SparseTensor, name: str) -> SparseTensor:
     values = apply("SparseDenseCwiseMul", y.indices, y.values, y.dense_shape, x, name=name)
     return type(y)(y.indices, values, y.dense_shape)
 
 
-def _reflects(value: Any, scope_name: str) -> bool:
+def _reflects(value: TensorLike, scope_name: str) -> bool:
     method = f"__r{scope_name}__"
     return hasattr(type(value), method) and type(value).__module__ not in ("builtins", "numpy")
 
 
-def _reflected(f: Callable, scope_name: str) -> Callable:
-    def operate(y: Tensor, x: Any) -> Any:
+def _reflected(f: _Operator, scope_name: str) -> _Operator:
+    def operate(y: Tensor, x: TensorLike) -> Any:
         with name_scope(None, scope_name, [x, y]) as name:
             return f(to_tensor(x, dtype=y.dtype.base_dtype, name="x"), y, name=name)
 
     return operate
 
 
-def _logic(logical: Callable, bits: Callable) -> Callable:
+def _logic(logical: _Operator, bits: _Operator) -> _Operator:
     """Logic for bools, bits for integers."""
 
-    def operate(x: Tensor, y: Tensor, name: str) -> Tensor:
+    def operate(x: Tensor, y: Tensor, name: str) -> Any:
         if x.dtype.is_bool:
             return logical(x, y, name)
         return bits(x, y)
@@ -76,7 +80,7 @@ def _matmul(x: Tensor, y: Tensor, name: str) -> Tensor:
     return matmul(x, y, name=name)
 
 
-_BINARY: dict[str, Callable] = {
+_BINARY: dict[str, _Operator] = {
     "add": math_binary.add_op,
     "sub": math_binary.subtract,
     "mul": _multiply,
@@ -92,12 +96,12 @@ _BINARY: dict[str, Callable] = {
 }
 
 
-def _invert(x: Tensor) -> Tensor:
+def _invert(x: Tensor) -> Any:
     return compare.logical_not(x) if x.dtype.is_bool else bitwise.invert(x)
 
 
 # `==` and `!=` stay those of Python objects, so that tensors can be keys: use tf.equal.
-_UNARY_AND_COMPARISONS: dict[str, Callable] = {
+_UNARY_AND_COMPARISONS: dict[str, _Operator] = {
     "__neg__": lambda x: math_unary.negative(x),
     "__abs__": lambda x: math_unary.abs(x),
     "__invert__": _invert,
@@ -108,7 +112,7 @@ _UNARY_AND_COMPARISONS: dict[str, Callable] = {
 }
 
 
-def _table() -> dict[str, Callable]:
+def _table() -> dict[str, _Operator]:
     table = dict(_UNARY_AND_COMPARISONS)
     for name, f in _BINARY.items():
         table[f"__{name}__"] = _forward(f, name)
@@ -124,24 +128,24 @@ _TABLE = _table()
 OVERLOADABLE_OPERATORS = frozenset(_TABLE)
 
 
-def _override_operator(operator: str, func: Callable) -> None:
+def _override_operator(operator: str, func: _Operator) -> None:
     """Sets an operator of `tf.Tensor`."""
     setattr(Tensor, operator, func)
 
 
-def install_operators(cls: type) -> None:
+def install_operators(cls: type[Any]) -> None:
     """Gives a tensor class all operators."""
     for name, f in _TABLE.items():
         setattr(cls, name, f)
     # A set of its own: libraries take out of it what they do not want to hand on.
-    cls.OVERLOADABLE_OPERATORS = {*OVERLOADABLE_OPERATORS, "__getitem__"}  # type: ignore[attr-defined]
-    cls._override_operator = staticmethod(_override_operator)  # type: ignore[attr-defined]
+    cls.OVERLOADABLE_OPERATORS = {*OVERLOADABLE_OPERATORS, "__getitem__"}
+    cls._override_operator = staticmethod(_override_operator)
 
 
-def install_on_variable(cls: type) -> None:
+def install_on_variable(cls: type[Any]) -> None:
     """Gives a class that converts to a tensor all operators, applied to that tensor."""
 
-    def handing_on(name: str) -> Callable:
+    def handing_on(name: str) -> _Operator:
         def operate(self: Any, *args: Any) -> Any:
             return getattr(to_tensor(self), name)(*args)
 
@@ -149,7 +153,7 @@ def install_on_variable(cls: type) -> None:
 
     for name in OVERLOADABLE_OPERATORS:
         setattr(cls, name, handing_on(name))
-    cls.__array_priority__ = Tensor.__array_priority__  # type: ignore[attr-defined]
+    cls.__array_priority__ = Tensor.__array_priority__
 
 
 install_operators(Tensor)

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.base import arguments
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import publish
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply_any
+from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.raw_ops import named
 from tensorfleet.ops.elementwise import on_values
 
@@ -30,28 +33,28 @@ def function(op_type: str, inputs: str, names: str, does: str, *, sparse: bool =
 
 
 def _of_one(op_type: str) -> Callable[..., Any]:
-    def function(x: Any, name: str | None = None) -> Any:
-        return apply_any(op_type, x, name=name)
+    def function(x: Tensor, name: str | None = None) -> Tensor:
+        return apply(op_type, x, name=name)
 
     return function
 
 
 def _of_two(op_type: str) -> Callable[..., Any]:
-    def function(x: Any, y: Any, name: str | None = None) -> Any:
-        return apply_any(op_type, x, y, name=name)
+    def function(x: Tensor, y: TensorLike, name: str | None = None) -> Tensor:
+        return apply(op_type, x, y, name=name)
 
     return function
 
 
 def _of_three(op_type: str) -> Callable[..., Any]:
-    def function(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
+    def function(x: TensorLike, y: TensorLike, z: TensorLike, name: str | None = None) -> Any:
         return apply_any(op_type, x, y, z, name=name)
 
     return function
 
 
 def _on_sparse(op_type: str) -> Callable[..., Any]:
-    def function(x: Any, name: str | None = None) -> Any:
+    def function(x: TensorLike, name: str | None = None) -> Any:
         return on_values(x, function) or apply_any(op_type, x, name=name)
 
     return function
@@ -60,7 +63,7 @@ def _on_sparse(op_type: str) -> Callable[..., Any]:
 _FORMS = {1: _of_one, 2: _of_two, 3: _of_three}
 
 
-def op_function(op_type: str, signature: str, names: str, does: str, **defaults: Any) -> Callable[..., Any]:
+def op_function(op_type: str, signature: str, names: str, does: str, **defaults: DType) -> Callable[..., Any]:
     """Publishes a function whose arguments are inputs and attributes of an op, by the op's own names, and `name`.
 
     `signature` is its argument list, in which a default may be a name whose value is given.

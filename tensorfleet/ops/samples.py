@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+
+from tensorfleet.base.types import Array
 
 
 class case:
@@ -13,7 +18,9 @@ class case:
 
     __slots__ = ("attrs", "grad", "inputs")
 
-    def __init__(self, *inputs: Any, grad: Any = True, **attrs: Any) -> None:
+    def __init__(
+        self, *inputs: Array | np.generic | Sequence[Array | np.generic], grad: bool = True, **attrs: Any
+    ) -> None:
         self.inputs = inputs
         self.grad = grad
         self.attrs = attrs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tensorfleet.base.naming import export, publish
 from tensorfleet.base.nest import flatten, pack_sequence_as
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from tensorfleet.graph.operation import Tensor
@@ -31,12 +33,13 @@ class TypeSpec(abc.ABC):
     def value_type(self) -> Any:
         """The Python type of the values."""
 
-    def _parts(self) -> tuple:
+    def _parts(self) -> tuple[Any, ...]:
         """What tells two of one kind apart: types, shapes and numbers, and tuples and dictionaries of them.
 
         A kind of one's own says it in `_serialize`.
         """
-        return self._serialize()  # type: ignore[attr-defined]
+        parts: tuple[Any, ...] = self._serialize()  # type: ignore[attr-defined]
+        return parts
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or every value that another spec describes, may be one of these."""
@@ -50,7 +53,7 @@ class TypeSpec(abc.ABC):
         return type(self)._of(_common(self._parts(), other._parts()))
 
     @classmethod
-    def _of(cls, parts: tuple) -> Any:
+    def _of(cls, parts: tuple[Any, ...]) -> Self:
         return cls(*parts)
 
     def __eq__(self, other: object) -> bool:
@@ -59,7 +62,7 @@ class TypeSpec(abc.ABC):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         return tuple(_comparable(p) for p in self._parts())
 
     def __hash__(self) -> int:
@@ -69,16 +72,16 @@ class TypeSpec(abc.ABC):
         return f"{type(self).__name__}{self._parts()!r}"
 
     @property
-    def _flat_tensor_specs(self) -> list:
+    def _flat_tensor_specs(self) -> list[TypeSpec]:
         return flatten(self._component_specs)  # type: ignore[attr-defined]
 
-    def _to_tensor_list(self, value: Any) -> list:
+    def _to_tensor_list(self, value: Any) -> list[Tensor]:
         """The tensors of a value."""
         if not self.is_compatible_with(value):
             raise ValueError(f"{value!r} is not compatible with {self}")
         return flatten(self._to_components(value))  # type: ignore[attr-defined]
 
-    def _from_tensor_list(self, tensor_list: list) -> Any:
+    def _from_tensor_list(self, tensor_list: list[Tensor]) -> Any:
         """The value whose tensors are given."""
         if len(tensor_list) != len(self._flat_tensor_specs):
             raise ValueError("Incompatible input: wrong number of tensors")
@@ -87,7 +90,7 @@ class TypeSpec(abc.ABC):
                 raise ValueError(f"Incompatible input: tensor {i} ({tensor}) is incompatible with {spec}")
         return self._from_compatible_tensor_list(tensor_list)
 
-    def _from_compatible_tensor_list(self, tensor_list: list) -> Any:
+    def _from_compatible_tensor_list(self, tensor_list: list[Tensor]) -> Any:
         whole = pack_sequence_as(self._component_specs, tensor_list)  # type: ignore[attr-defined]
         return self._from_components(whole)  # type: ignore[attr-defined]
 
@@ -139,7 +142,7 @@ def _common(mine: Any, theirs: Any) -> Any:
     return mine
 
 
-def _is_numpy(components: Any) -> bool:
+def _is_numpy(components: Sequence[Array | Tensor]) -> bool:
     return all(isinstance(c, (np.ndarray, np.generic)) for c in components)
 
 
@@ -152,7 +155,12 @@ def _rows_of(shape: TensorShape, begin: int, rows: TensorShape) -> TensorShape:
 class TensorSpec(TypeSpec):
     """The shape and type of a tensor, and a name for it."""
 
-    def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+    def __init__(
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike = dtypes.float32,
+        name: str | None = None,
+    ) -> None:
         self._shape = as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
         self._name = name
@@ -190,21 +198,21 @@ class TensorSpec(TypeSpec):
         shape = self._shape.most_specific_compatible_shape(other.shape)
         return TensorSpec(shape, self._dtype, self._name if self._name == other.name else None)
 
-    def _parts(self) -> tuple:
+    def _parts(self) -> tuple[TensorShape, DType]:
         return self._shape, self._dtype
 
-    def _serialize(self) -> tuple:
+    def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._name
 
     _component_specs = property(lambda self: self, doc="A tensor is all there is of it.")
 
-    def _to_components(self, value: Any) -> Tensor:
+    def _to_components(self, value: TensorLike) -> Tensor:
         return to_tensor(value, self._dtype)
 
-    def _from_components(self, components: Any) -> Any:
+    def _from_components(self, components: Tensor) -> Tensor:
         return components
 
-    def _key(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self._name)
 
     def __repr__(self) -> str:
@@ -215,7 +223,7 @@ class TensorSpec(TypeSpec):
 class SparseTensorSpec(TypeSpec):
     """The shape and type of a sparse tensor."""
 
-    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = dtypes.float32) -> None:
         self._shape = as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
@@ -232,7 +240,7 @@ class SparseTensorSpec(TypeSpec):
             return cls(list(value.dense_shape), value.values.dtype)
         raise TypeError("Expected SparseTensor or SparseTensorValue")
 
-    def _serialize(self) -> tuple:
+    def _serialize(self) -> tuple[TensorShape, DType]:
         return self._shape, self._dtype
 
     @property
@@ -244,10 +252,10 @@ class SparseTensorSpec(TypeSpec):
             TensorSpec([rank], dtypes.int64),
         ]
 
-    def _to_components(self, value: Any) -> list:
+    def _to_components(self, value: SparseTensor) -> list[Tensor]:
         return [value.indices, value.values, value.dense_shape]
 
-    def _from_components(self, components: Any) -> Any:
+    def _from_components(self, components: list[Array | Tensor]) -> Any:
         return (SparseTensorValue if _is_numpy(components) else SparseTensor)(*components)
 
 
@@ -257,10 +265,10 @@ class RaggedTensorSpec(TypeSpec):
 
     def __init__(
         self,
-        shape: Any = None,
-        dtype: Any = dtypes.float32,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = dtypes.float32,
         ragged_rank: int | None = None,
-        row_splits_dtype: Any = dtypes.int64,
+        row_splits_dtype: DTypeLike = dtypes.int64,
     ) -> None:
         self._shape = as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
@@ -285,7 +293,7 @@ class RaggedTensorSpec(TypeSpec):
         """The spec of a ragged tensor."""
         return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
 
-    def _serialize(self) -> tuple:
+    def _serialize(self) -> tuple[TensorShape, DType, int, DType]:
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
 
     @property
@@ -301,12 +309,12 @@ class RaggedTensorSpec(TypeSpec):
             *[inner] * (self._ragged_rank - 1),
         ]
 
-    def _to_components(self, value: Any) -> list:
+    def _to_components(self, value: Any) -> list[Tensor | str]:
         if not isinstance(value, (RaggedTensor, RaggedTensorValue)):
             return [value]
         return [value.flat_values, *value.nested_row_splits]
 
-    def _from_components(self, components: Any) -> Any:
+    def _from_components(self, components: list[Any]) -> Any:
         made, *splits = components
         for one in reversed(splits):
             if _is_numpy(components):
@@ -322,11 +330,11 @@ class IndexedSlicesSpec(TypeSpec):
 
     def __init__(
         self,
-        shape: Any = None,
-        dtype: Any = dtypes.float32,
-        indices_dtype: Any = dtypes.int64,
-        dense_shape_dtype: Any = None,
-        indices_shape: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = dtypes.float32,
+        indices_dtype: DTypeLike = dtypes.int64,
+        dense_shape_dtype: DType | None = None,
+        indices_shape: ShapeLike = None,
     ) -> None:
         self._shape = as_shape(shape)
         self._values_dtype = dtypes.as_dtype(dtype)
@@ -336,7 +344,7 @@ class IndexedSlicesSpec(TypeSpec):
 
     value_type = property(lambda self: IndexedSlices, doc="`tf.IndexedSlices`.")
 
-    def _serialize(self) -> tuple:
+    def _serialize(self) -> tuple[DType | TensorShape | None, ...]:
         kinds = self._values_dtype, self._indices_dtype, self._dense_shape_dtype
         return (self._shape, *kinds, self._indices_shape)
 
@@ -348,12 +356,12 @@ class IndexedSlicesSpec(TypeSpec):
             return values, indices
         return values, indices, TensorSpec([self._shape.rank], self._dense_shape_dtype)
 
-    def _to_components(self, value: Any) -> tuple:
+    def _to_components(self, value: IndexedSlices) -> tuple[Tensor, ...]:
         if value.dense_shape is None:
             return value.values, value.indices
         return value.values, value.indices, value.dense_shape
 
-    def _from_components(self, components: Any) -> Any:
+    def _from_components(self, components: Sequence[Any]) -> Any:
         if not _is_numpy(components):
             return IndexedSlices(*components)
         return IndexedSlicesValue(*components, *[None] * (3 - len(components)))
@@ -365,8 +373,8 @@ class TensorArraySpec(TypeSpec):
 
     def __init__(
         self,
-        element_shape: Any = None,
-        dtype: Any = dtypes.float32,
+        element_shape: ShapeLike = None,
+        dtype: DTypeLike = dtypes.float32,
         dynamic_size: bool = False,
         infer_shape: bool = True,
     ) -> None:
@@ -395,7 +403,7 @@ class TensorArraySpec(TypeSpec):
             and self._dynamic_size == other._dynamic_size
         )
 
-    def _serialize(self) -> tuple:
+    def _serialize(self) -> tuple[Any, ...]:
         return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
 
 
@@ -422,26 +430,26 @@ publish(TypeSpec, "data.experimental.Structure")
 
 
 @export("data.experimental.TensorStructure")
-def tensor_structure(dtype: Any, shape: Any) -> TensorSpec:
+def tensor_structure(dtype: DTypeLike, shape: ShapeLike) -> TensorSpec:
     """The older name of `tf.TensorSpec`, with the type first."""
     return TensorSpec(shape, dtype)
 
 
 @export("data.experimental.SparseTensorStructure")
-def sparse_tensor_structure(dtype: Any, shape: Any) -> SparseTensorSpec:
+def sparse_tensor_structure(dtype: DTypeLike, shape: ShapeLike) -> SparseTensorSpec:
     """The older name of `tf.SparseTensorSpec`, with the type first."""
     return SparseTensorSpec(shape, dtype)
 
 
 @export("data.experimental.RaggedTensorStructure")
-def ragged_tensor_structure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
+def ragged_tensor_structure(dtype: DTypeLike, shape: ShapeLike, ragged_rank: int) -> RaggedTensorSpec:
     """The older name of `tf.RaggedTensorSpec`, with the type first."""
     return RaggedTensorSpec(shape, dtype, ragged_rank)
 
 
 @export("data.experimental.TensorArrayStructure")
 def tensor_array_structure(
-    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+    dtype: DTypeLike, element_shape: ShapeLike, dynamic_size: bool, infer_shape: bool
 ) -> TensorArraySpec:
     """The older name of `tf.TensorArraySpec`, with the type first."""
     return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)

@@ -6,10 +6,11 @@ forward op in the same segment.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import op
@@ -26,7 +27,7 @@ def _differentiable(tensor: Tensor) -> bool:
     shape=lambda op: [t.shape for t in op._inputs[: len(op._attrs["Tin"])] if _differentiable(t)],
     heavy=True,
 )
-def _vjp(xp: Any, inputs: list, grads: list, *, op: Operation) -> Any:
+def _vjp(xp: ArrayModule, inputs: list[Array], grads: list[Array], *, op: Operation) -> tuple[Array, ...]:
     import jax
     import jax.numpy as jnp
 
@@ -34,16 +35,17 @@ def _vjp(xp: Any, inputs: list, grads: list, *, op: Operation) -> Any:
     kernel = Kernel(forward)
     moving = [i for i, t in enumerate(forward._inputs) if _differentiable(t)]
 
-    def run(*values: Any) -> list:
+    def run(*values: Array) -> list[Array]:
         full = list(inputs)
         for i, v in zip(moving, values, strict=True):
             full[i] = v
         results = kernel.call(jnp, full, check=lambda *args: None)
         return [r for r, t in zip(results, forward._outputs, strict=True) if _differentiable(t)]
 
-    def pull() -> Any:
+    def pull() -> Sequence[Array]:
         _, back = jax.vjp(run, *[jnp.asarray(inputs[i]) for i in moving])
-        return back([jnp.asarray(g) for g in grads])
+        moved: Sequence[Array] = back([jnp.asarray(g) for g in grads])
+        return moved
 
     if xp is not np:
         return tuple(pull())

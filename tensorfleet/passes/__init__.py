@@ -1,1 +1,1 @@
-"""From a graph and what is asked of it to programs that run: prune, fold, order, place, fuse."""
+"""From a graph and its fetches to parts that run: prune, fold, order, place, fuse."""

@@ -38,7 +38,7 @@ def put_off(
     kinds: dict[Operation, PartKind],
     later: set[Operation],
 ) -> list[Operation]:
-    """The operations of one level in an order in which those of `later` come when nothing else can: several at a time.
+    """The operations of one level, with those of `later` as late as possible, so that several can run at a time.
 
     What reads or changes a state stays in its order.
     """

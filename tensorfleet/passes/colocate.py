@@ -1,4 +1,4 @@
-"""Which operations must share a device: colocation groups, and what is connected by a reference or a resource handle.
+"""Which operations must share a device: colocation groups, and operations on one reference or resource handle.
 
 A group asks for what its members ask for together, as in TensorFlow: `/job:ps` and `/cpu:1` make `/job:ps/cpu:1`, and
 two members that ask for different devices are an error. With soft placement, only the part that differs is dropped
@@ -27,7 +27,7 @@ class Incompatible(Exception):
     """Two device names that no device can have both."""
 
 
-class Group:
+class ColocationGroup:
     """Operations that share a device.
 
     `asked` is what they ask for together. `state` is what those of them ask for that hold state: nothing overrides that.
@@ -48,7 +48,7 @@ class Colocation:
 
     def __init__(self, soft: bool) -> None:
         self._soft = soft
-        self._groups: dict[Operation, Group] = {}
+        self._groups: dict[Operation, ColocationGroup] = {}
         self._named: dict[bytes, Operation] = {}  # the first member of each group that has a name
 
     def __contains__(self, op: Operation) -> bool:
@@ -59,11 +59,11 @@ class Colocation:
         self._groups.clear()
         self._named.clear()
 
-    def of(self, op: Operation) -> Group:
+    def of(self, op: Operation) -> ColocationGroup:
         """The group of an operation, which may be its only member."""
         found = self._groups.get(op)
         if found is None:
-            found = self._groups[op] = Group(op)
+            found = self._groups[op] = ColocationGroup(op)
         return found
 
     def include(self, ops: Iterable[Operation]) -> None:
@@ -117,7 +117,7 @@ class Colocation:
                     "tf.ConfigProto(allow_soft_placement=True) to let TensorFleet choose.",
                 ) from None
 
-    def _merge(self, one: Group, two: Group) -> None:
+    def _merge(self, one: ColocationGroup, two: ColocationGroup) -> None:
         """Makes one group of two; Incompatible if that is impossible, with both unchanged."""
         kept, gone = (two, one) if one.rank < two.rank else (one, two)
         state = merged(kept.state, gone.state)
@@ -135,7 +135,7 @@ class Colocation:
 
 
 def own_request(op: Operation) -> DeviceSpec:
-    """What an operation itself asks for."""
+    """The device that an operation itself asks for."""
     if not op._device or (op.type.startswith(_AT_THEIR_HANDLE) and sources(op)):
         return _ANYWHERE
     return _spec(op._device)

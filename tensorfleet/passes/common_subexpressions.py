@@ -1,4 +1,4 @@
-"""Find the operations that would compute on the host what another one has computed already.
+"""Find host ops that would repeat the computation of another one.
 
 Two columns of features made of one input look its words up twice, as graphs are built. XLA leaves out what it finds twice
 within a segment; this is the same for what runs on the host, and for what leads from there to there.
@@ -7,14 +7,13 @@ within a segment; this is the same for what runs on the host, and for what leads
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
-_MOST = 64  # elements of a constant that is compared by its value
+_MAX_COMPARED_ELEMENTS = 64  # elements of a constant that is compared by its value
 
 
 def share(plan: Plan) -> Plan:
@@ -48,13 +47,13 @@ def _repeatable(op: Operation, plan: Plan, outside: set[Tensor]) -> bool:
 
 
 def _attributes(op: Operation) -> Hashable:
-    """What tells two operations of one type apart: attributes with a name of the inside ("_class") do not."""
+    """The attributes that tell two operations of one type apart: internal ones ("_class") do not."""
     return tuple(sorted((name, repr(value)) for name, value in op._attrs.items() if not name.startswith("_")))
 
 
-def _value(tensor: Tensor, plan: Plan, standing: dict[Tensor, Tensor]) -> Any:
+def _value(tensor: Tensor, plan: Plan, standing: dict[Tensor, Tensor]) -> Hashable:
     constant = plan.constants.get(tensor)
-    if constant is None or np.size(constant) > _MOST:
+    if constant is None or np.size(constant) > _MAX_COMPARED_ELEMENTS:
         return standing.get(tensor, tensor)
     value = np.asarray(constant)
     strings = value.dtype.kind == "O"

@@ -1,4 +1,4 @@
-"""Resolve branches and loops: what runs only if a condition holds, and what runs again and again.
+"""Resolve branches and loops: into conditions of operations, and loops with a body.
 
 A loop becomes one operation of the plan, with a plan of its own for its condition and one for its body. What
 lies in a branch stays where it is, with a guard: the conditions, and how each must turn out, for it to run. It
@@ -48,7 +48,9 @@ class Loop(Operation):
 
     __slots__ = ("body", "cond", "fixed", "initial", "inside", "results", "start", "updated", "variables")
 
-    def __init__(self, plan: Plan, frame: Frame, ops: list[Operation], frames: dict) -> None:
+    def __init__(
+        self, plan: Plan, frame: Frame, ops: list[Operation], frames: dict[Operation, Frame]
+    ) -> None:
         enters = [op for op in ops if op.type in _ENTERS and frames[op] == frame]
         self.graph = plan.graph
         self.spec = _SPEC
@@ -87,7 +89,9 @@ class Loop(Operation):
         self.cond, self.body = self._plans(plan, ops, frame, frames)
         self._share_memory()
 
-    def _plans(self, plan: Plan, ops: list[Operation], frame: Frame, frames: dict) -> tuple[Plan, Plan]:
+    def _plans(
+        self, plan: Plan, ops: list[Operation], frame: Frame, frames: dict[Operation, Frame]
+    ) -> tuple[Plan, Plan]:
         variables = self.variables
         nodes = variables.nodes
         own = [
@@ -124,7 +128,7 @@ class Loop(Operation):
         return cond, body
 
     def _share_memory(self) -> None:
-        """Lets the loop see what it does itself to reference variables that were read before it."""
+        """Lets the loop see its own updates of reference variables that were read before it."""
         changed = {variable_of(t) for t in self.updated if t.dtype._is_ref_dtype}
         read = {inside: read_of(inside._op) for _, inside in self.fixed} if changed else {}
         for plan in (self.cond, self.body):
@@ -141,7 +145,7 @@ _SPEC = OpSpec("Loop", (), (), {}, kernel=lambda: None, kernel_attrs=(), host=Tr
 class _Variables:
     """The nodes of the loop variables of one frame."""
 
-    def __init__(self, ops: list[Operation], frame: Frame, frames: dict) -> None:
+    def __init__(self, ops: list[Operation], frame: Frame, frames: dict[Operation, Frame]) -> None:
         mine = [op for op in ops if frames[op] == frame]
         self.merges = [op for op in mine if op.type in _MERGES and op._inputs[1]._op.type in _NEXTS]
         self.nexts = [m._inputs[1]._op for m in self.merges]
@@ -174,7 +178,7 @@ class _Variables:
         return found.pop()
 
     def next_values(self) -> tuple[Tensor, ...]:
-        """What the loop variables become; one that stays as it leaves the loop is there no more by then."""
+        """The next values of the loop variables."""
         leaving = {s._outputs[0]: s._inputs[0] for s in self.switches if s is not None}
         return tuple(leaving.get(n._inputs[0], n._inputs[0]) for n in self.nexts)
 
@@ -248,7 +252,7 @@ def _repeats(ops: list[Operation]) -> bool:
 
 
 def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
-    """Sorts operations and loops so that each follows what it needs; else in the order they were made."""
+    """Sorts operations and loops so that each follows its inputs; else in the order they were made."""
     from tensorfleet.passes.plan import ordered
 
     return ordered(set(ops), set(plan.feeds) | plan.constants.keys(), plan.inside)
@@ -258,7 +262,7 @@ def _in_order(ops: list[Operation], plan: Plan) -> list[Operation]:
 
 
 def find_guards(plan: Plan) -> tuple[dict[Operation, Guard], dict[Operation, list[Guard]]]:
-    """What must hold for each operation to run, and for each input of a Merge to be the one.
+    """The condition for each operation to run, and for each input of a Merge to be the one that passes.
 
     A loop is guarded as its entrance is, whether or not it has become one operation yet.
     """
@@ -304,7 +308,7 @@ def _guard_loops(plan: Plan) -> None:
             plan.guards[loop] = plan.guards[loop.start]
 
 
-def condition(pred: Tensor, known: Any = ()) -> Tensor:
+def condition(pred: Tensor, known: Container[Tensor] = ()) -> Tensor:
     """The tensor that a condition is a copy of."""
     while pred not in known and pred._op.type == "Identity" and not pred._op._inputs[0].dtype._is_ref_dtype:
         pred = pred._op._inputs[0]
@@ -312,7 +316,7 @@ def condition(pred: Tensor, known: Any = ()) -> Tensor:
 
 
 def find_inert(plan: Plan) -> None:
-    """What may be waited for without waiting for any effect: constants behind it can be computed now."""
+    """Fills `plan.inert`: operations without effects before them, so that constants behind them can be folded."""
     inside = set(plan.ops)
     known = set(plan.feeds) | plan.constants.keys()
     inert = plan.inert
@@ -328,7 +332,7 @@ def find_inert(plan: Plan) -> None:
 
 
 def frames(ops: Sequence[Operation]) -> list[list[Operation]]:
-    """The operations, among these, that must stay together: those of one loop, or of one cond.
+    """Groups of operations that must stay together: all of one loop, or of one cond.
 
     `ops` must be in order. What a cond's gradient runs in the branches is a group of its own.
     """

@@ -1,4 +1,4 @@
-"""Compute now what can never change: constants, static shapes, and pure operations on those."""
+"""Compute constants, static shapes, and pure operations on them while planning."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from tensorfleet.graph.constant import SHAPE_OPS, of_shape
 from tensorfleet.graph.kernels import run_numpy
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan
 
-_LARGEST = 1 << 16  # elements: larger results are cheaper to compute than to carry along
+_MAX_FOLDED_ELEMENTS = 1 << 16  # elements: larger results are cheaper to compute than to carry along
 
 
 def fold(plan: Plan, switches: bool = True) -> Plan:
@@ -47,7 +47,7 @@ def fold_outside_branches(plan: Plan) -> Plan:
     return fold(plan, switches=False)
 
 
-def _value(op: Operation, constants: dict, fed: set) -> Any:
+def _value(op: Operation, constants: dict[Tensor, Any], fed: set[Tensor]) -> tuple[Any, ...] | None:
     if op.type == "Const":
         return (op._attrs["value"],)
     if op.type == "Switch" and op._inputs[0] in constants and op._inputs[0] not in fed:
@@ -61,7 +61,7 @@ def _value(op: Operation, constants: dict, fed: set) -> Any:
     if not op._inputs or any(t in fed or t not in constants for t in op._inputs):
         return None
     sizes = [out.shape.num_elements() for out in op._outputs]
-    if any(n is None or n > _LARGEST for n in sizes):
+    if any(n is None or n > _MAX_FOLDED_ELEMENTS for n in sizes):
         return None
     try:
         values = run_numpy(op, [constants[t] for t in op._inputs])

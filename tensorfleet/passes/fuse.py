@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Operation, Tensor
@@ -19,11 +19,13 @@ from tensorfleet.passes.index_ops import index_ops
 from tensorfleet.passes.owned_tables import owned_tables, reads_of
 from tensorfleet.passes.plan import Part, PartKind, Plan, maker_of, updated_by, variable_of
 
+#: the operations that must come before each
+_Edges: TypeAlias = dict[Operation, list[Operation]]
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
-_LARGE = 1 << 15
+_MIN_TABLE_ELEMENTS = 1 << 15
 _TAKES = {"AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"}
-# What XLA needs to compile a program grows faster than the program: longer ones are cut.
-_LONGEST = 2000
+# The time XLA needs to compile a program grows faster than the program: longer ones are cut.
+_MAX_SEGMENT_OPS = 2000
 # Members of an enum are slow to look up in Python 3.11, and this one is compared with for every edge.
 _SEGMENT = PartKind.SEGMENT
 
@@ -34,6 +36,7 @@ def fuse(plan: Plan) -> Plan:
     known = set(plan.feeds) | plan.constants.keys()
     laid = _lay_out(plan, known, gathers, hidden, {})
     tables = owned_tables(plan, laid.kinds, hidden, known)
+    # Taking tables into segments changes the levels, and may part the operations on another table: until all hold.
     while tables:
         trial = _lay_out(plan, known, gathers, hidden, tables)
         together = {v: ops for v, ops in tables.items() if len({trial.segment_of(op) for op in ops}) == 1}
@@ -49,24 +52,28 @@ def fuse(plan: Plan) -> Plan:
 
 @dataclass
 class _Layout:
-    """What runs: each operation's kind, level, and what must come before it."""
+    """The operations that run: kind and level of each, and the operations before it."""
 
     ops: list[Operation]
     kinds: dict[Operation, PartKind]
-    before: dict[Operation, list[Operation]]
+    before: _Edges
     levels: dict[Operation, int]
     #: see `_freeing`
     freeing: dict[Operation, frozenset[Operation]]
 
-    def segment_of(self, op: Operation) -> tuple:
-        """What distinguishes the segment of an operation from the others of its device."""
+    def segment_of(self, op: Operation) -> tuple[int, frozenset[Operation] | None]:
+        """The key of an operation's segment among the others of its device."""
         return self.levels[op], self.freeing.get(op)
 
 
 def _lay_out(
-    plan: Plan, known: set[Tensor], gathers: set[Operation], hidden: set[Operation], tables: dict
+    plan: Plan,
+    known: set[Tensor],
+    gathers: set[Operation],
+    hidden: set[Operation],
+    tables: dict[Operation, list[Operation]],
 ) -> _Layout:
-    """Decides what every operation is, with all operations on `tables` inside of segments."""
+    """Decides the kind of every operation, with all operations on `tables` inside segments."""
     inside = {op for ops in tables.values() for op in ops}
     hidden = hidden - reads_of(tables, hidden)
     ops = [op for op in plan.ops if not op.spec.variable and op not in hidden]
@@ -110,7 +117,7 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> PartKind:
 def _arrives(op: Operation, plan: Plan) -> bool:
     """Whether an update of a large variable gets its values from outside, or an accumulator: nothing to fuse it with."""
     variable = variable_of(op._inputs[0])
-    if variable is None or (variable._attrs["shape"].num_elements() or 0) < _LARGE:
+    if variable is None or (variable._attrs["shape"].num_elements() or 0) < _MIN_TABLE_ELEMENTS:
         return False
     references = {op.input_list(u)[0] for u in op.spec.updates}
     known = plan.constants
@@ -120,8 +127,8 @@ def _arrives(op: Operation, plan: Plan) -> bool:
     )
 
 
-def _wait_for_all(ops: list[Operation], kinds: dict[Operation, PartKind], before: dict) -> None:
-    """Lets an update in place with what an accumulator has wait for all of them, as a segment of such updates does."""
+def _wait_for_all(ops: list[Operation], kinds: dict[Operation, PartKind], before: _Edges) -> None:
+    """Lets an in-place update by an accumulator's gradient wait for all accumulators, as a segment of them would."""
     place = {op: n for n, op in enumerate(ops)}
     taking = [op for op in ops if op.type in _TAKES]
     for op in ops if taking else ():
@@ -171,7 +178,8 @@ def _row_gathers(plan: Plan) -> tuple[set[Operation], set[Operation]]:
         if variable is None or (read is not None and not _from_variable(read)):
             continue
         size = variable._attrs["shape"].num_elements() or 0
-        if size < _LARGE and variable not in row_updated:
+        # A table whose rows are updated in place must not be handed out as a whole: the update would have to copy it.
+        if size < _MIN_TABLE_ELEMENTS and variable not in row_updated:
             continue
         gathers.add(op)
         if read is not None:
@@ -272,7 +280,9 @@ def _are_together(plan: Plan, a: Operation, b: Operation) -> bool:
     return one == other or hardware(one) == hardware(other)
 
 
-def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation, int]:
+def _levels(
+    plan: Plan, ops: list[Operation], kinds: dict[Operation, PartKind], before: _Edges
+) -> dict[Operation, int]:
     levels: dict[Operation, int] = {}
     for op in ops:
         level = 0
@@ -288,7 +298,13 @@ def _levels(plan: Plan, ops: list, kinds: dict, before: dict) -> dict[Operation,
     return levels
 
 
-def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operation, int]) -> None:
+def _delay(
+    plan: Plan,
+    ops: list[Operation],
+    kinds: dict[Operation, PartKind],
+    before: _Edges,
+    levels: dict[Operation, int],
+) -> None:
     """Moves operations to the latest level they can have, so that they join the segment of their users."""
     last: dict[str, int] = {}
     updated: dict[Operation, int] = {}
@@ -321,8 +337,8 @@ def _delay(plan: Plan, ops: list, kinds: dict, before: dict, levels: dict[Operat
         levels[op] = max(levels[op], latest)
 
 
-def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Operation]]:
-    """The waiting operations behind each operation that another one may wait for, by way of a queue or a lock.
+def _freeing(ops: list[Operation], before: _Edges) -> dict[Operation, frozenset[Operation]]:
+    """For each operation that others wait for through a queue or lock: the blocking operations before it.
 
     What comes after one dequeue must not be held up by another that goes on only when the first has led to an
     enqueue: operations behind different ones stay in segments of their own.
@@ -350,8 +366,8 @@ def _freeing(ops: list[Operation], before: dict) -> dict[Operation, frozenset[Op
     return {op: behind[op] for op in leading if op in behind}
 
 
-def _handles(op: Operation) -> list:
-    """What an operation acts on that is no variable: queues, locks, staging areas (which have no handle)."""
+def _handles(op: Operation) -> list[Any]:
+    """The queues, locks and staging areas (which have no handle) that an operation acts on."""
     if "shared_name" in op._attrs:
         return [op._attrs["shared_name"]]
     return [maker_of(t) for t in op._inputs if t.dtype.name in ("resource", "variant")]
@@ -365,13 +381,13 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
         by_level.setdefault(levels[op], []).append(op)
     together = joinable(plan, kinds)
     for level in sorted(by_level):
-        segments: dict[tuple, list[Part]] = {}
+        segments: dict[tuple[str, frozenset[Operation] | None], list[Part]] = {}
         hosts: list[Part] = []
         for op in put_off(by_level[level], laid.before, kinds, together):
             device = plan.devices[op]
             if kinds[op] is _SEGMENT:
                 own = (hardware(device), laid.freeing.get(op))
-                if own not in segments or len(segments[own][-1].ops) == _LONGEST:
+                if own not in segments or len(segments[own][-1].ops) == _MAX_SEGMENT_OPS:
                     segments.setdefault(own, []).append(Part(_SEGMENT, [], device))
                 segments[own][-1].ops.append(op)
             elif kinds[op] is PartKind.ALONE:
@@ -404,14 +420,14 @@ def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
     hosts.append(new)
 
 
-def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple:
-    """What must be equal of a part and an operation that joins it."""
+def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple[object, ...]:
+    """The properties that a part shares with an operation that joins it."""
     alike = op.type if part.kind is PartKind.JOINED else None
     return part.kind, part.device, part.varying, alike, laid.freeing.get(op)
 
 
-def _connect(plan: Plan, parts: list[Part], before: dict) -> None:
-    """Works out what each part gives to others, and which parts it must wait for."""
+def _connect(plan: Plan, parts: list[Part], before: _Edges) -> None:
+    """Sets the outputs of each part, and the parts it must wait for."""
     owner = {op: i for i, part in enumerate(parts) for op in part.ops}
     owner.update((op, owner[loop]) for op, loop in plan.inside.items() if loop in owner)
     wanted = set(plan.fetches)

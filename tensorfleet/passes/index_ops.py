@@ -31,7 +31,7 @@ _ARITHMETIC = {
     "Square",
     "Sub",
 }
-_MOST = 1 << 16  # elements that numpy fills as fast as XLA
+_MAX_FILL_ELEMENTS = 1 << 16  # elements that numpy fills as fast as XLA
 
 
 def index_ops(plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor]) -> set[Operation]:
@@ -55,7 +55,7 @@ def _prepares(op: Operation, plan: Plan) -> bool:
         return False
     if op.type == "SparseToDense":
         size = op._outputs[0].shape.num_elements()
-        return (size is None or size <= _MOST) and not op._inputs[0].shape.is_fully_defined()
+        return (size is None or size <= _MAX_FILL_ELEMENTS) and not op._inputs[0].shape.is_fully_defined()
     return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
 
 
@@ -85,7 +85,9 @@ def _for_rows(sums: list[Operation], kinds: dict[Operation, PartKind]) -> set[Op
     return found
 
 
-def _on_host(op: Operation, plan: Plan, kinds: dict, known: set[Tensor], able: set[Operation]) -> bool:
+def _on_host(
+    op: Operation, plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor], able: set[Operation]
+) -> bool:
     """Whether all that an operation needs is there before any segment has run."""
     return all(
         (op, i) not in plan.live and (t in known or t._op in able or kinds.get(t._op, _SEGMENT) in _HOST)

@@ -14,7 +14,7 @@ from collections import Counter
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Part, PartKind, Plan
 
-_FEWEST = 3  # stacking costs a copy of the factors
+_MIN_TERMS = 3  # stacking costs a copy of the factors
 
 
 def products(plan: Plan) -> Plan:
@@ -22,7 +22,7 @@ def products(plan: Plan) -> Plan:
     for part in plan.parts:
         if part.kind is not PartKind.SEGMENT:
             continue
-        sums = [op for op in part.ops if op.type == "AddN" and len(op._inputs) >= _FEWEST]
+        sums = [op for op in part.ops if op.type == "AddN" and len(op._inputs) >= _MIN_TERMS]
         slices = [op for op in part.ops if op.type == "Slice"]
         if sums or slices:
             _find(plan, part, sums, slices)
@@ -48,7 +48,7 @@ def _find(plan: Plan, part: Part, sums: list[Operation], slices: list[Operation]
         part.hidden |= unused & inside
 
 
-def _users(plan: Plan, part: Part) -> tuple[Counter, set[Operation]]:
+def _users(plan: Plan, part: Part) -> tuple[Counter[Tensor], set[Operation]]:
     """How often each value is used, and the operations that others only wait for, of the kinds found here."""
     users = Counter((*part.outputs, *plan.fetches))
     unused: set[Operation] = set()
@@ -60,8 +60,10 @@ def _users(plan: Plan, part: Part) -> tuple[Counter, set[Operation]]:
     return users, unused
 
 
-def _chain(tensor: Tensor, inside: set[Operation], fed: set[Tensor], users: Counter) -> list[Operation]:
-    """The operations from a term of the sum back to what computes it, if nobody else uses any of them."""
+def _chain(
+    tensor: Tensor, inside: set[Operation], fed: set[Tensor], users: Counter[Tensor]
+) -> list[Operation]:
+    """The operations from a term of the sum back to its computation, if nothing else uses any of them."""
     found: list[Operation] = []
     while tensor._op in inside and tensor not in fed and users[tensor] == 1:
         found.append(tensor._op)
@@ -90,4 +92,5 @@ def _is_part(op: Operation, product: Operation, plan: Plan) -> bool:
         return False
     if any((product, i) in plan.live or t.dtype._is_ref_dtype for i, t in enumerate(product._inputs)):
         return False
-    return taken.as_list()[0] == shape.as_list()[0] and taken.as_list()[1] < shape.as_list()[1]
+    (rows, columns), (all_rows, all_columns) = taken.as_list(), shape.as_list()
+    return bool(rows == all_rows and columns < all_columns)

@@ -1,4 +1,4 @@
-"""Find the tables whose rows a step reads, and then changes by what it computed from them, all in one segment.
+"""Find tables whose rows a step reads and then updates, all in one segment.
 
 Such a segment owns the table while it runs: XLA gathers the rows, computes, and writes them back in place. Where
 something else needs the table, or the changes come from elsewhere, rows are read and changed on the host.

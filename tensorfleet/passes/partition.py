@@ -1,4 +1,4 @@
-"""Cut a placed plan into stages: what one task can do at a time without hearing from another.
+"""Cut a placed plan into stages: the operations that one task can run without input from another.
 
 Every operation gets a level that rises by one along each edge to another task, and around an operation that may
 wait. The operations of one task at one level are a stage, so stages never wait for each other in a circle. A stage
@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.control_flow import SWITCHES, find_guards, is_variable, loop_name
 from tensorfleet.passes.plan import Plan, maker_of
+
+# Task, level, the operation if it is alone in its stage, and the waits it comes after.
+_StageKey: TypeAlias = tuple[str, int, int | None, frozenset[Operation] | None]
 
 
 @dataclass
@@ -44,7 +48,7 @@ MASTER = ""
 
 
 class Entangled(errors.UnimplementedError):
-    """Of operations that must stay in one stage, some need what others outside make of what the rest made."""
+    """Operations that must stay in one stage depend on operations outside that depend on them."""
 
 
 def partition(plan: Plan, groups: list[list[Operation]] | None = None) -> list[Stage]:
@@ -92,7 +96,7 @@ def ends(stage: Stage) -> list[Operation]:
 
 
 def elsewhere(ops: Iterable[Operation], given: Container[Tensor]) -> set[Operation]:
-    """What the operations of a stage, which is `given` some values, wait for and other stages do.
+    """The operations of other stages that a stage, which is `given` some values, waits for.
 
     A stage does itself what costs nothing and makes other values it needs: it names a variable, reads it again, has a
     constant. What these wait for was done before, and must not be done a second time for their sake.
@@ -109,7 +113,7 @@ def elsewhere(ops: Iterable[Operation], given: Container[Tensor]) -> set[Operati
 
 
 def conditions(plan: Plan, op: Operation) -> list[Tensor]:
-    """The conditions that decide whether an operation of a plan whose branches are known runs, and what it takes."""
+    """The conditions of an operation, and of the inputs of a Merge, in a plan whose branches are known."""
     if not plan.guards:
         return []
     literals = [plan.guards.get(op, frozenset()), *plan.merges.get(op, ())]
@@ -149,7 +153,7 @@ class _Partition:
         return [b for b in makers if b in self.tasks]
 
     def _waited_for(self, op: Operation) -> list[Operation]:
-        """What must be over before an operation, with what the variables and handles that it names wait for."""
+        """The control inputs of an operation, with those of the variables and handles that it names."""
         if not self.held_up:
             return op._control_inputs
         found = dict.fromkeys(op._control_inputs)
@@ -164,10 +168,10 @@ class _Partition:
         return list(found)
 
     def stages(self) -> list[Stage]:
-        """Levels first, then stages, then what passes between them."""
+        """Levels first, then stages, then the values between them."""
         self._rise()
         self._settle()
-        made: dict[tuple, Stage] = {}
+        made: dict[_StageKey, Stage] = {}
         for op in self.working:
             key = self._key(op)
             stage = made.get(key)
@@ -201,12 +205,12 @@ class _Partition:
                 return [one if k == i else s for k, s in enumerate(stages) if k not in before]
         return None
 
-    def _key(self, op: Operation) -> tuple:
+    def _key(self, op: Operation) -> _StageKey:
         alone = op.spec.blocks or self.tasks[op] == MASTER
         return self.tasks[op], self.levels[op], op._id if alone else None, self.delayed.get(op)
 
     def _delayed(self) -> dict[Operation, frozenset[Operation]]:
-        """Which operations that may wait each operation comes after, as far as another of this step may end the wait.
+        """The blocking operations before each operation, if another operation of this step may unblock them.
 
         A stage must not put off what leads to an enqueue for the sake of what a dequeue is waited for.
         """
@@ -242,7 +246,7 @@ class _Partition:
             self.levels.update(dict.fromkeys(members, level))
 
     def _units(self) -> list[list[Operation]]:
-        """The operations, and the groups of them, each after what it waits for."""
+        """The operations, and the groups of them, each after its dependencies."""
         units: dict[Operation, list[Operation]] = {}
         for op in self.working:
             units.setdefault(self.leader.get(op, op), []).append(op)
@@ -276,7 +280,7 @@ class _Partition:
         return found
 
     def _settle(self) -> None:
-        """Moves what has no effect to the level of its users, so that a task's work is in few stages."""
+        """Moves operations without effect to the level of their users, so that a task has few stages."""
         after: dict[Operation, list[Operation]] = {}
         for op in self.working:
             for b in self.before[op]:
@@ -326,7 +330,15 @@ class _Partition:
                 if t not in stages[j].outputs:
                     stages[j].outputs.append(t)
 
-    def _take(self, t: Tensor, i: int, stages: list, home: dict, inputs: dict, after: dict) -> None:
+    def _take(
+        self,
+        t: Tensor,
+        i: int,
+        stages: list[Stage],
+        home: dict[Operation, int],
+        inputs: dict[Tensor, None],
+        after: dict[int, None],
+    ) -> None:
         """Notes where stage `i` gets an input of one of its operations from."""
         if t in self.plan.constants:
             return

@@ -77,7 +77,7 @@ def make_plan(
     branches: Branches | None = None,
     inner: Inner | None = None,
 ) -> Plan:
-    """Plans one run: what must run, what is known, what sees updates, where each op goes, in which segments.
+    """Plans one run: its operations, constants, live views of variables, devices and parts.
 
     As a part of a larger step it leaves out what is `done` elsewhere, is given values `known` beforehand, and perhaps
     told which of its operations are in `branches`. As a part of a loop that is divided among tasks it is told its
@@ -101,13 +101,13 @@ def divide(plan: Plan, varying: Iterable[Operation]) -> Plan:
 
 
 def place_on_tasks(plan: Plan, placer: Placer) -> Plan:
-    """The first passes of a plan over several tasks: what must run, and on which task."""
+    """Runs the first passes of a plan over several tasks: its operations, and their tasks."""
     later = _since(CLUSTER, "lift")
     return _run(CLUSTER[: -len(later)], plan, placer)
 
 
 def cut_into_stages(plan: Plan) -> Plan:
-    """The other passes of such a plan: which task does what, when."""
+    """Runs the other passes of a plan over several tasks: its stages."""
     return _run(_since(CLUSTER, "lift"), plan)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.graph.operation import Operation
-from tensorfleet.passes.colocate import Colocation, Group, holds_state, own_request, sources
+from tensorfleet.passes.colocate import Colocation, ColocationGroup, holds_state, own_request, sources
 from tensorfleet.passes.plan import Plan
 
 # Numeric types a GPU has kernels for; integers and strings stay with the host, as in TensorFlow.
 _GPU_TYPES = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128", "bool"}
 # So many members of a group are listed in an error.
-_MOST_LISTED = 10
+_MAX_LISTED_DEVICES = 10
 
 
 class Placer:
@@ -95,7 +95,7 @@ class Placer:
 
     def reason(self, op: Operation, device: str) -> str:
         """Why an operation is where it is, in a few words."""
-        group = self._groups.of(op) if op in self._groups else Group(op)
+        group = self._groups.of(op) if op in self._groups else ColocationGroup(op)
         leader = self._leader(op, group)
         if leader is not None:
             return f"stays with {leader.name}"
@@ -105,7 +105,7 @@ class Placer:
             return f"tf.device({op._device!r})"
         return f"soft placement: {op._device!r} cannot run it"
 
-    def _leader(self, op: Operation, group: Group) -> Operation | None:
+    def _leader(self, op: Operation, group: ColocationGroup) -> Operation | None:
         """Of the operations that one shares its device with, the one that says most about where that is."""
         found = sources(op)
         if found:
@@ -122,7 +122,7 @@ class Placer:
         """Whether it can matter to an operation which device it gets."""
         return bool(op._device)
 
-    def _choose(self, op: Operation, group: Group) -> str:
+    def _choose(self, op: Operation, group: ColocationGroup) -> str:
         held = next((m for m in group.members if holds_state(m) and m in self.placed), None)
         if held is None:
             return self._match(op, group)
@@ -136,10 +136,10 @@ class Placer:
             )
         return device
 
-    def _match(self, op: Operation, group: Group) -> str:
+    def _match(self, op: Operation, group: ColocationGroup) -> str:
         return self._match_among(op, group, group.asked)
 
-    def _match_among(self, op: Operation, group: Group, wanted: DeviceSpec) -> str:
+    def _match_among(self, op: Operation, group: ColocationGroup, wanted: DeviceSpec) -> str:
         fits = self._fitting(wanted)
         able = [n for n in fits if self._can_run(group, n)]
         if able:
@@ -160,8 +160,8 @@ class Placer:
             return next((n for n in able if "/device:GPU" in n), able[0])
         return able[0]
 
-    def _can_run(self, group: Group, device: str) -> bool:
-        """Whether a device can run what decides about a group: its state, and who asks for a device; else all of it."""
+    def _can_run(self, group: ColocationGroup, device: str) -> bool:
+        """Whether a device can run the members that decide for a group: state, and explicit requests; else all of it."""
         if "/device:CPU" in device:
             return True
         deciding = [m for m in group.members if holds_state(m) or m._device]
@@ -171,7 +171,7 @@ class Placer:
         """The devices that an error lists."""
         return self.names
 
-    def _refusal(self, op: Operation, group: Group, fits: list[str]) -> errors.OpError:
+    def _refusal(self, op: Operation, group: ColocationGroup, fits: list[str]) -> errors.OpError:
         begun = f"Cannot assign a device for operation {op.name}: "
         available = ", ".join(self._available())
         if fits:
@@ -195,7 +195,7 @@ class Placer:
         return errors.InvalidArgumentError(None, op, begun + text + self._advice(group.asked))
 
     def _advice(self, asked: DeviceSpec) -> str:
-        """What else may help than another device. Soft placement does not change the job or the task."""
+        """Advice besides another device. Soft placement does not change the job or the task."""
         if self.soft or not self._fitting(DeviceSpec(asked.job, asked.replica, asked.task)):
             return "."
         return ", or pass tf.ConfigProto(allow_soft_placement=True) to let it run on the CPU."
@@ -214,9 +214,9 @@ def _has_gpu_kernel(op: Operation) -> bool:
     return not any(t.dtype.base_dtype.name == "string" for t in (*op._inputs, *op._outputs))
 
 
-def _listed(group: Group) -> str:
+def _listed(group: ColocationGroup) -> str:
     members = sorted(group.members, key=lambda m: m._id)
-    shown = [f"{m.name} ({m.type}) {m._device}".rstrip() for m in members[:_MOST_LISTED]]
+    shown = [f"{m.name} ({m.type}) {m._device}".rstrip() for m in members[:_MAX_LISTED_DEVICES]]
     more = len(group.members) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
@@ -226,6 +226,6 @@ def _is_source(op: Operation) -> bool:
 
 
 def agrees(wanted: DeviceSpec, have: DeviceSpec) -> bool:
-    """Whether a device is one of those that a partly specified name allows."""
+    """Whether a device matches a partly specified name."""
     pairs: list[tuple[Any, Any]] = list(zip(wanted.parts(), have.parts(), strict=True))
     return all(w is None or w == h for w, h in pairs)

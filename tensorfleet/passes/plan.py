@@ -1,4 +1,4 @@
-"""What the passes work on: the part of a graph that one run needs, in an order that respects every edge."""
+"""`Plan`, the data of the passes: the part of a graph that one run needs, in an order that respects every edge."""
 
 from __future__ import annotations
 
@@ -174,10 +174,10 @@ _PASSING = {
 
 
 def updated_by(op: Operation) -> list[Tensor]:
-    """The references or handles of the variables that an operation, or what it stands for, updates."""
-    found = getattr(op, "updated", None)
-    if found is not None:
-        return found
+    """The references or handles of the variables that an operation (or a whole loop) updates."""
+    of_loop: list[Tensor] | None = getattr(op, "updated", None)
+    if of_loop is not None:
+        return of_loop
     return [t for u in op.spec.updates for t in op._inputs[slice(*op.input_list(u))]]
 
 

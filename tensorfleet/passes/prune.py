@@ -1,4 +1,4 @@
-"""Keep only what the fetches need, given what is fed."""
+"""Keep only the operations that the fetches need, given the feeds."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def prune(plan: Plan) -> Plan:
 
 
 def _is_given(op: Operation, fed: Container[Tensor]) -> bool:
-    """Whether to wait for an operation is to wait for what is fed. Any but a placeholder runs, and has its effects."""
+    """Whether an operation is a fed placeholder: others run even when fed, for their effects."""
     return op.type in _PLACEHOLDERS and op._outputs[0] in fed

@@ -1,4 +1,4 @@
-"""What a reader of a variable sees when the graph orders it after an update.
+"""The value that a reader of a variable sees when the graph orders it after an update.
 
 In TensorFlow the read of a reference variable shares the variable's memory, so an operation that waits
 for an update sees the new value even through a read made long before. Programs rely on it: moving averages

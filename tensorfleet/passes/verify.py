@@ -1,4 +1,4 @@
-"""Check a plan after each pass: every operation is there once, and comes after what it needs.
+"""Check a plan after each pass: every operation is there once, after its inputs.
 
 Tests switch this on with `enable`. Otherwise nothing here is imported or called.
 """
@@ -44,7 +44,7 @@ class _Check:
         self.place = {op: n for n, op in enumerate(plan.ops)}
 
     def run(self) -> None:
-        """What holds after every pass, and what holds since this one."""
+        """Checks the invariants of every pass, and those that hold since this one."""
         self._each_once()
         self._in_order()
         self._all_there()
@@ -196,7 +196,7 @@ class _Check:
                 self._given(t, owner, i)
 
     def _waits(self, op: Operation, owner: dict[Operation, int]) -> Iterator[Operation]:
-        """What has a part and must be over before an operation: through what has none, its conditions included."""
+        """The operations with a part that must be over before an operation, found through those without one."""
         stack = list(self._needs(op))
         stack += [p._op for p in conditions(self.plan, op) if p not in self.known]
         if op in self.plan.same and self.plan.parts[owner[op]].kind is PartKind.SAME:

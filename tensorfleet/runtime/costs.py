@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import Plan, everything
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import CostGraphDef
+    from tensorfleet.runtime.trace import Event
 
-def fill_costs(costs: Any, plan: Plan, events: Iterable[tuple], home: str) -> None:
+
+def fill_costs(costs: CostGraphDef, plan: Plan, events: Iterable[Event], home: str) -> None:
     """Writes the operations of a plan, what they take and make, and the microseconds of each, into a message.
 
     What ran as one is timed as one: its operations have equal shares. A tensor whose shape is not known beforehand has no size.
@@ -36,18 +40,18 @@ def fill_costs(costs: Any, plan: Plan, events: Iterable[tuple], home: str) -> No
         costs.node[1].control_input.append(node.id)
 
 
-def _begin(costs: Any, ids: dict[Any, int]) -> None:
+def _begin(costs: CostGraphDef, ids: dict[Any, int]) -> None:
     _node(costs, ids, None, "_SOURCE", "")
     sink = _node(costs, ids, "sink", "_SINK", "")
     sink.control_input.append(ids[None])
 
 
-def _node(costs: Any, ids: dict[Any, int], key: Any, name: str, device: str) -> Any:
+def _node(costs: CostGraphDef, ids: dict[Any, int], key: object, name: str, device: str) -> CostGraphDef.Node:
     ids[key] = len(ids)
     return costs.node.add(name=name, device=device, id=ids[key])
 
 
-def _write(node: Any, op: Operation, ids: dict[Any, int], spent: dict[str, float]) -> None:
+def _write(node: CostGraphDef.Node, op: Operation, ids: dict[Any, int], spent: dict[str, float]) -> None:
     for t in op._inputs:
         _take(node, t, ids)
     for t in op._outputs:
@@ -60,22 +64,22 @@ def _write(node: Any, op: Operation, ids: dict[Any, int], spent: dict[str, float
         node.persistent_memory_size = sum(o.size for o in node.output_info)
 
 
-def _take(node: Any, tensor: Tensor, ids: dict[Any, int]) -> None:
+def _take(node: CostGraphDef.Node, tensor: Tensor, ids: dict[Any, int]) -> None:
     if tensor in ids:
         node.input_info.add(preceding_node=ids[tensor])
     elif tensor._op in ids:
         node.input_info.add(preceding_node=ids[tensor._op], preceding_port=tensor.value_index)
 
 
-def _describe(info: Any, tensor: Tensor) -> None:
-    info.dtype = tensor.dtype.as_datatype_enum
+def _describe(info: CostGraphDef.Node.OutputInfo, tensor: Tensor) -> None:
+    info.dtype = tensor.dtype.as_datatype_enum  # type: ignore[assignment] # a message takes the enum's number
     info.shape.CopyFrom(tensor.shape.as_proto())
     elements = tensor.shape.num_elements()
     if elements is not None:
         info.size = elements * (tensor.dtype.size or 0)
 
 
-def _spent(plan: Plan, events: Iterable[tuple]) -> dict[str, float]:
+def _spent(plan: Plan, events: Iterable[Event]) -> dict[str, float]:
     """Microseconds by operation."""
     parts = {part.ops[-1].name: [op.name for op in part.ops] for part in plan.parts if part.ops}
     found: dict[str, float] = {}

@@ -12,7 +12,8 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,20 +22,29 @@ from tensorfleet.kernels.parallel_for import core_count, wanted_threads
 from tensorfleet.runtime import gpus
 from tensorfleet.runtime.xla_exit_guard import starting_xla, wait_for_others
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from jax import Device
+
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.base.types import ArrayModule
+
 # glibc's names of what `mallopt` sets
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
-_LEAST_KEPT = 128 << 20
+_MIN_KEPT_BYTES = 128 << 20  # of freed memory, on machines that have little
 # LLVM unrolls a loop over fewer than 64 elements, the last axis of most images, before it looks whether it can work on
 # several at once, and then cannot: such programs take three times as long.
 _EXTRA, _KEEP_LOOPS = "--xla_backend_extra_options", "xla_cpu_disable_loop_unrolling=true"
+_Started = TypeVar("_Started")
 _lock = threading.Lock()
-_loaded: Any = None
+_loaded: tuple[ModuleType, ArrayModule] | None = None
 _cpus = [1]
 _collect: list[Callable[[], None]] = []
-_lone: list[Any] = []  # the CPU as a device of one thread, once it was asked for
+_lone: list[Device | None] = []  # the CPU as a device of one thread, once it was asked for
 
 
-def load_jax() -> tuple[Any, Any]:
+def load_jax() -> tuple[ModuleType, ArrayModule]:
     """`(jax, jax.numpy)`, configured for us at the first call."""
     global _loaded
     if _loaded is None:
@@ -45,39 +55,39 @@ def load_jax() -> tuple[Any, Any]:
     return _loaded
 
 
-def let_go() -> None:
-    """Lets go of the arrays that programs have read, which JAX would do at its next call: others may wait for them."""
+def collect_jax_garbage() -> None:
+    """Drops JAX's references to the arrays of finished calls, as it would at its next call: lent memory waits for that."""
     if _collect:
         _collect[0]()
 
 
-def _load() -> tuple[Any, Any]:
+def _load() -> tuple[ModuleType, ArrayModule]:
     _quiet()
     import jax
     import jax.numpy as jnp
 
-    jax.config.update("jax_enable_x64", True)
+    config: Any = jax.config  # it has no types
+    config.update("jax_enable_x64", True)
     # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    config.update("jax_cpu_enable_async_dispatch", False)
     _keep_compilations(jax)
     _keep_memory()
     driver = gpus.has_driver()
-    if not driver and not getattr(jax.config, "jax_platforms", None):
-        jax.config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
+    if not driver and not getattr(config, "jax_platforms", None):
+        config.update("jax_platforms", "cpu")  # looking for other devices takes time and logs complaints
     before_us = _is_started()
     if not before_us:
         gpus.starting(jax)
     first = _start(jax)
     gpus.started(before_us)
     if driver:
-        jax.config.update("jax_default_device", first)  # a GPU is used when named
-    with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
-        from jax._src.lib import xla_client
-
-        _collect.append(xla_client._xla.collect_garbage)
+        config.update("jax_default_device", first)  # a GPU is used when named
+    with contextlib.suppress(ImportError, AttributeError):  # JAX may move it: it is not public
+        _collect.append(import_module("jax._src.lib").xla_client._xla.collect_garbage)
     atexit.unregister(wait_for_others)
     atexit.register(wait_for_others)  # before what JAX itself does then
-    return jax, jnp
+    namespace: Any = jnp  # a module is no class: mypy cannot know that it has these functions
+    return jax, namespace
 
 
 # A process may end before XLA is there, or while a thread starts it.
@@ -85,7 +95,7 @@ atexit.register(wait_for_others)
 
 
 def _quiet() -> None:
-    """Keeps what JAX does to itself, when a script has all loggers tell everything."""
+    """Keeps JAX's debug lines out of the log of a script that turns on all loggers."""
     import logging
 
     logger = logging.getLogger("jax")
@@ -95,15 +105,15 @@ def _quiet() -> None:
 
 def _is_started() -> bool:
     """Whether the user's program has had JAX start its devices before us."""
-    with contextlib.suppress(ImportError, AttributeError):  # no part of what JAX promises to have
+    with contextlib.suppress(ImportError, AttributeError):  # JAX may move it: it is not public
         from jax._src import xla_bridge
 
         return xla_bridge.backends_are_initialized()
     return False
 
 
-def _start(jax: Any) -> Any:
-    """Starts XLA and gives the CPU. It reads these variables then and never again."""
+def _start(jax: ModuleType) -> Device:
+    """Starts XLA, which reads these variables only then, and gives the CPU."""
     environment = {"XLA_FLAGS": _flags(os.environ.get("XLA_FLAGS", "")), **gpus.environment()}
     wanted = wanted_threads()
     if wanted and "NPROC" not in os.environ:
@@ -116,7 +126,7 @@ def _flags(given: str) -> str:
     return given if _EXTRA in given else f"{given} {_EXTRA}={_KEEP_LOOPS}".strip()
 
 
-def _within(environment: dict[str, str], start: Callable[[], Any]) -> Any:
+def _within(environment: dict[str, str], start: Callable[[], _Started]) -> _Started:
     """Calls a function while the process has these variables in its environment."""
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
@@ -130,7 +140,7 @@ def _within(environment: dict[str, str], start: Callable[[], Any]) -> Any:
                 os.environ[name] = value
 
 
-def lone_cpu() -> Any:
+def lone_cpu() -> Device | None:
     """The CPU as a device whose programs run in the calling thread alone; None where the usual one is no other."""
     with _lock:
         if not _lone:
@@ -138,20 +148,20 @@ def lone_cpu() -> Any:
     return _lone[0]
 
 
-def _start_lone() -> Any:
+def _start_lone() -> Device | None:
     if core_count() == 1 or "NPROC" in os.environ or wanted_threads() == 1:
         return None
     try:
         from jaxlib import xla_client
 
-        client = _within({"NPROC": "1"}, lambda: xla_client.make_cpu_client(asynchronous=False))
+        client: Any = _within({"NPROC": "1"}, lambda: xla_client.make_cpu_client(asynchronous=False))
         return client.local_devices()[0]
     except Exception:  # a version of JAX that has no such thing
         return None
 
 
-def on_cpu(device: Any, values: Sequence[Any]) -> Sequence[Any]:
-    """Values for a program on one of the CPU's devices (None for the usual one): what another made comes as numpy's,
+def on_cpu(device: Device | None, values: Sequence[Any]) -> Sequence[Any]:
+    """Values for a program on one of the CPU's devices (None for the usual one). Arrays of the other one come as numpy's,
     which costs nothing."""
     if not _lone or _lone[0] is None:
         return values
@@ -165,7 +175,7 @@ def on_cpu(device: Any, values: Sequence[Any]) -> Sequence[Any]:
     return found
 
 
-def _keep_compilations(jax: Any) -> None:
+def _keep_compilations(jax: ModuleType) -> None:
     """Keeps compiled programs on disk between processes, unless the user has decided otherwise."""
     if jax.config.jax_compilation_cache_dir is not None or os.environ.get(settings.CACHE.name) == "":
         return
@@ -198,12 +208,12 @@ def _keep_memory() -> None:
 
 
 def _kept_memory() -> int:
-    """How many bytes of freed memory the process keeps: a quarter of the machine's, as far as malloc takes such a number."""
+    """How many bytes of freed memory the process keeps: a quarter of the machine's, within the range of a C int."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):  # a system that does not tell
-        return _LEAST_KEPT
-    return min(max(whole // 4, _LEAST_KEPT), (1 << 31) - 1)
+        return _MIN_KEPT_BYTES
+    return min(max(whole // 4, _MIN_KEPT_BYTES), (1 << 31) - 1)
 
 
 def gpu_count() -> int:
@@ -219,7 +229,9 @@ def divide_cpu(count: int) -> None:
     _cpus[0] = max(count, 1)
 
 
-def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica:0/task:0") -> list[str]:
+def local_device_names(
+    config: ConfigProto | None = None, prefix: str = "/job:localhost/replica:0/task:0"
+) -> list[str]:
     """The full names of a session's devices, CPUs first. Counting GPUs starts JAX, with the session's options for them."""
     counts: dict[str, int] = {} if config is None else dict(config.device_count)
     wanted = counts.get("GPU", counts.get("gpu"))
@@ -238,10 +250,10 @@ def local_device_names(config: Any = None, prefix: str = "/job:localhost/replica
     ]
 
 
-_jax_devices: dict[str, Any] = {}
+_jax_devices: dict[str, Device] = {}
 
 
-def jax_device(name: str, others: bool = False) -> Any:
+def jax_device(name: str, others: bool = False) -> Device | None:
     """The JAX device behind a device name; None for a CPU, which needs no transfer unless the step has
     arrays of other kinds of devices too."""
     cpu = "/device:CPU" in name

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.graph.graph import Graph
@@ -22,9 +22,13 @@ from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.scheduling.program import Program
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 from tensorfleet.runtime.scheduling.threads import Pool
 from tensorfleet.state.accumulators import most
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.runtime.values import Values
 
 # What ends the steps of a session that is closed.
 CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
@@ -37,7 +41,7 @@ _named_pools: dict[str, Pool] = {}
 _CALLER = Pool(1, limit=1)
 
 
-def _default_pool(config: Any) -> tuple[Pool, bool]:
+def _default_pool(config: ConfigProto | None) -> tuple[Pool, bool]:
     """The thread pool a session uses, and whether it is its own."""
     global _shared_pool
     wanted = config.inter_op_parallelism_threads if config is not None else 0
@@ -54,7 +58,7 @@ def _default_pool(config: Any) -> tuple[Pool, bool]:
         return _shared_pool, False
 
 
-def _pools(config: Any) -> tuple[list[Pool], list[Pool]]:
+def _pools(config: ConfigProto | None) -> tuple[list[Pool], list[Pool]]:
     """The thread pools that `inter_op_thread_pool` of RunOptions counts, and those that end with the session."""
     options = [] if config is None else config.session_inter_op_thread_pool
     found: list[Pool] = []
@@ -85,7 +89,7 @@ class LocalEngine(Engine[Program]):
     def __init__(
         self,
         graph: Graph,
-        config: Any = None,
+        config: ConfigProto | None = None,
         resources: ResourceManager | None = None,
         prefix: str | None = None,
         owner: str = "",
@@ -108,7 +112,7 @@ class LocalEngine(Engine[Program]):
             _warn_of_unused(config)
         self._lock = threading.Lock()
         self._planning = threading.Lock()
-        self._running: set[StepContext] = set()
+        self._running: set[ExecutionContext] = set()
         self._closed: errors.OpError | None = None
 
     def program(
@@ -133,14 +137,14 @@ class LocalEngine(Engine[Program]):
         feeds: Sequence[Any],
         timeout_ms: int = 0,
         collector: trace.Collector | None = None,
-        began: Callable[[StepContext], Any] | None = None,
+        began: Callable[[ExecutionContext], Any] | None = None,
         pool: int = 0,
-    ) -> list:
+    ) -> Values:
         """Runs one step, in a pool of the session's. `began` is told the step, if it is one that can be cancelled."""
         threads = self._pools[0] if not pool else self._pool(pool)
         timeout = timeout_ms if timeout_ms > 0 else self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        ctx = StepContext(self.resources, self.streams, deadline, not program.inline)
+        ctx = ExecutionContext(self.resources, self.streams, deadline, not program.inline)
         ctx.private, ctx.task = self.private, self._task
         ctx.trace = collector
         if program.inline:
@@ -236,7 +240,7 @@ _UNDERSTOOD |= {
 _warned: set[str] = set()
 
 
-def _warn_of_unused(config: Any) -> None:
+def _warn_of_unused(config: ConfigProto) -> None:
     """Says once per field which wishes of a `ConfigProto` have no effect here."""
     for field, _ in config.ListFields():
         if field.name not in _UNDERSTOOD and field.name not in _warned:

@@ -11,16 +11,23 @@ import math
 import os
 import re
 import warnings
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tensorfleet.base import errors
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from jax import Device
+
+    from tensorfleet.base.protos import GPUOptions
 
 _MEMORY = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _NEW_MEMORY = "XLA_CLIENT_MEM_FRACTION"  # JAX refuses to have both
 _PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 
 
-class Options(NamedTuple):
+class GpuSettings(NamedTuple):
     """What was asked for. `visible` has the numbers of cards in the order in which they become GPU 0, 1, ..."""
 
     fraction: float = 0.0
@@ -28,16 +35,16 @@ class Options(NamedTuple):
     visible: tuple[int, ...] | None = None
 
 
-class _State:
+class _GpuState:
     """The options of this process, and whether JAX has its devices already."""
 
     def __init__(self) -> None:
-        self.options = Options()
+        self.options = GpuSettings()
         self.started = False
         self.warned: set[str] = set()
 
 
-_state = _State()
+_state = _GpuState()
 
 
 def has_driver() -> bool:
@@ -59,7 +66,7 @@ def card_count() -> int | None:
     return len(cards) or None
 
 
-def read_options(given: Any) -> Options:
+def read_options(given: GPUOptions) -> GpuSettings:
     """The options of a `GPUOptions` message; InvalidArgumentError for values that mean nothing."""
     fraction = given.per_process_gpu_memory_fraction
     if math.isnan(fraction) or not 0.0 <= fraction <= 1.0:
@@ -69,7 +76,7 @@ def read_options(given: Any) -> Options:
             f"gpu_options.per_process_gpu_memory_fraction is {fraction:g}, but must be between 0 and 1: the part of a "
             "GPU's memory that this process may take.",
         )
-    return Options(fraction, given.allow_growth, _read_cards(given.visible_device_list))
+    return GpuSettings(fraction, given.allow_growth, _read_cards(given.visible_device_list))
 
 
 def _read_cards(text: str) -> tuple[int, ...] | None:
@@ -92,7 +99,7 @@ def _read_cards(text: str) -> tuple[int, ...] | None:
     return tuple(cards)
 
 
-def choose(options: Options) -> None:
+def choose(options: GpuSettings) -> None:
     """Has JAX start with these options. Once it has started, says which of them come too late."""
     if not has_driver():
         return
@@ -103,7 +110,7 @@ def choose(options: Options) -> None:
         _warn_if_late(options)
         return
     chosen = _state.options
-    _state.options = Options(
+    _state.options = GpuSettings(
         chosen.fraction or options.fraction,
         chosen.growth or options.growth,
         chosen.visible if options.visible is None else _same_cards(chosen.visible, options.visible),
@@ -144,7 +151,7 @@ def _same_cards(before: tuple[int, ...] | None, now: tuple[int, ...]) -> tuple[i
     return now if before is None or len(now) > len(before) else before
 
 
-def _warn_if_late(options: Options) -> None:
+def _warn_if_late(options: GpuSettings) -> None:
     wanted = {"per_process_gpu_memory_fraction": options.fraction, "allow_growth": options.growth}
     used = {"per_process_gpu_memory_fraction": _state.options.fraction, "allow_growth": _state.options.growth}
     for name, value in wanted.items():
@@ -168,7 +175,7 @@ def environment() -> dict[str, str]:
     return found
 
 
-def starting(jax: Any) -> None:
+def starting(jax: ModuleType) -> None:
     """Called before JAX starts its devices: has it leave the memory of other cards alone."""
     if _state.options.visible is not None:
         listed = ",".join(map(str, sorted(_state.options.visible)))
@@ -180,15 +187,15 @@ def started(before_us: bool) -> None:
     """Called when JAX has its devices; `before_us` if somebody else had started them, with options of their own."""
     _state.started = True
     if before_us:
-        options, _state.options = _state.options, Options(visible=_state.options.visible)
+        options, _state.options = _state.options, GpuSettings(visible=_state.options.visible)
         if has_driver():
             _warn_if_late(options)
 
 
-def cards(jax: Any) -> list[Any]:
+def cards(jax: ModuleType) -> list[Device]:
     """JAX's devices in the order of this process's GPUs."""
     try:
-        found = jax.devices("gpu")
+        found: list[Device] = jax.devices("gpu")
     except RuntimeError:
         return []
     if _state.options.visible is None:

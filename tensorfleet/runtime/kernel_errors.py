@@ -7,7 +7,7 @@ little. The op's own shape function is asked then, about the shapes that came.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from tensorfleet.graph.apply import add_const, add_raw, apply
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+
 # Larger tensors are no sizes, axes or paddings that a shape depends on.
-_MOST_VALUES = 64
+_MAX_VALUES = 64
 
 
 def refused(op: Operation, args: Sequence[Any], error: Exception) -> errors.OpError:
@@ -52,9 +55,9 @@ def _pairs(op: Operation, args: Sequence[Any]) -> list[tuple[Tensor, Any]]:
     return list(zip(op._inputs, args, strict=True))
 
 
-def _stand_in(tensor: Tensor, value: Any) -> Tensor:
+def _stand_in(tensor: Tensor, value: Array) -> Tensor:
     """A tensor of the shape of a value, and of its numbers where a shape may depend on them."""
     kind = tensor.dtype.base_dtype
-    if kind.is_integer and isinstance(value, (np.ndarray, np.generic)) and value.size <= _MOST_VALUES:
+    if kind.is_integer and isinstance(value, (np.ndarray, np.generic)) and value.size <= _MAX_VALUES:
         return add_const(np.asarray(value), kind, "Const")
     return apply("Placeholder", dtype=kind, shape=TensorShape(value.shape))

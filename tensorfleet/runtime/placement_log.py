@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.plan import Plan, everything
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 
 class PlacementLog:
     """Tells on which device each operation runs, if the configuration asks for it."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: ConfigProto | None) -> None:
         self._wanted = config is not None and bool(config.log_device_placement)
         self._told: set[Operation] = set()
 

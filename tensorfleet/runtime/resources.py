@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,21 +15,25 @@ from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.runtime.devices import load_jax
-from tensorfleet.runtime.shared_memory import shared_variables as lending
+from tensorfleet.runtime.shared_memory import shared_variables
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+    from tensorfleet.graph.operation import Operation
 
 _order = itertools.count()
-_OFTEN = 4  # updates between two readings of a variable that is read again and again
+_MAX_UPDATES_BETWEEN_READS = 4  # of a variable that counts as read again and again
 
 
 class VariableStore:
     """A variable's memory: an immutable value, a version that counts its updates, a lock for writers.
 
-    A reader takes the reference: a consistent snapshot, no copy. A writer holds the lock, computes and
-    swaps. Updates in place are the exception: while nobody else holds the array, which its count of references
-    tells, a writer may change it; otherwise it changes a copy and makes that current. The gate is held for as long
-    as the array is being changed or handed out, and nothing else is waited for inside it.
+    A reader takes the reference: a consistent snapshot, no copy. A writer holds the lock, computes and swaps. Updates in
+    place are the exception: a writer may change the array while nobody else holds it, which the reference count tells;
+    otherwise it changes a copy and makes that current. The gate is held while the array is changed or handed out, and
+    nothing waits for anything else inside it.
 
-    Who changes it also shows the new value on the boards (runtime/shared_memory/server_reads.py) that it is on.
+    A writer also copies the new value to the variable's boards (runtime/shared_memory/server_reads.py).
     """
 
     __slots__ = (
@@ -65,10 +69,10 @@ class VariableStore:
             return self.value
 
     def hand_out(self) -> Any:
-        """The current value as an array (or `Strings`), for somebody who may be in another process; None before initialization.
+        """The current value as an array (or `Strings`), for a reader that may be in another process; None before initialization.
 
-        A large one that is wanted again, before it has changed or not long after, moves to where it can be lent: that is
-        one copy for all who want it.
+        A large value that is read again, unchanged or after a few updates, moves to shared memory: one copy serves all
+        readers (decision 9).
         """
         value = self.read()
         if type(value) is not np.ndarray:
@@ -76,18 +80,19 @@ class VariableStore:
                 return value
             value = np.asarray(value)
         if (
-            value.nbytes < lending.LEAST
-            or not lending.is_lendable(value)
-            or lending.home_of(value) is not None
+            value.nbytes < shared_variables.MIN_BYTES
+            or not shared_variables.is_lendable(value)
+            or shared_variables.block_of(value) is not None
         ):
             return value
-        again = 0 <= self._handed_out >= self.version - _OFTEN
+        again = 0 <= self._handed_out >= self.version - _MAX_UPDATES_BETWEEN_READS
         self._handed_out = self.version
-        if again and lending.has_room() and self.lock.acquire(blocking=False):
+        # A writer has the lock for a whole step: the value moves another time then.
+        if again and shared_variables.has_room() and self.lock.acquire(blocking=False):
             try:
                 with self.gate:
                     if self.value is not None:  # it may have been cleared meanwhile
-                        value = self.value = lending.copied(self.value)
+                        value = self.value = shared_variables.copied(self.value)
             finally:
                 self.lock.release()
         return value
@@ -95,7 +100,7 @@ class VariableStore:
     def swap(self, value: Any) -> None:
         """Makes `value` current. The caller holds the lock.
 
-        Many strings keep the forms in which those who read them have worked on them.
+        Many strings are packed once here, so that readers share the forms they work on (decision 10).
         """
         if type(value) is np.ndarray and value.dtype.hasobject and self.dtype.name == "string":
             value = together(value) or value
@@ -104,19 +109,19 @@ class VariableStore:
 
     def writable(self) -> np.ndarray:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
-        home = lending.home_of(self.value)
-        free = home.settle() if home is not None else not self._is_wanted()
+        block = shared_variables.block_of(self.value)
+        free = block.settle() if block is not None else not self._is_wanted()
         shared = self._references() > _OWN_REFERENCES
-        value = self.value
-        mine = type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or home is not None)
+        value: Array = self.value
+        mine = type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or block is not None)
         if shared or not mine or not free:
-            value = self.value = lending.copied(value)
+            value = self.value = shared_variables.copied(value)
         return value
 
     def _is_wanted(self) -> bool:
-        """Whether the value was handed out, and should lie where it can be lent the next time."""
+        """Whether the value was handed out, and should be in shared memory the next time."""
         wanted, self._handed_out = self._handed_out >= 0, -1
-        return wanted and lending.has_room()
+        return wanted and shared_variables.has_room()
 
     def consumable(self, kept: bool = False) -> Any:
         """The array for a program that reuses its memory, or a copy if somebody holds it or it must be `kept`.
@@ -131,13 +136,13 @@ class VariableStore:
         return value
 
     def _references(self) -> int:
-        """How many hold the value, as this interpreter counts here."""
+        """How many references the value has, counted in one place: how many are our own depends on the interpreter."""
         return sys.getrefcount(self.value)
 
     def take_rows(self, indices: np.ndarray) -> np.ndarray:
         """A copy of some rows, without handing out the whole."""
         with self.gate:
-            value = self.value
+            value: Array = self.value
             if not isinstance(value, np.ndarray):
                 value = np.asarray(value)
             return value.take(indices, axis=0)
@@ -160,7 +165,7 @@ class VariableStore:
 
 
 def _references_of_one_holder() -> int:
-    """What an interpreter counts when nobody but its store holds a value: they differ, so it is tried."""
+    """The count when only its store holds a value. Interpreters differ, so it is measured."""
     store = VariableStore("", DType(1))
     store.value = object()
     return store._references()
@@ -197,25 +202,25 @@ class ResourceManager:
                 found = shelf[(kind, name)] = make()
             return found
 
-    def of_kind(self, *kinds: str) -> list:
+    def of_kind(self, *kinds: str) -> list[Any]:
         """All resources of some kinds."""
         with self._lock:
             return [
                 r for shelf in self._containers.values() for (kind, _), r in shelf.items() if kind in kinds
             ]
 
-    def variable(self, op: Any) -> VariableStore:
+    def variable(self, op: Operation) -> VariableStore:
         """The store of the variable that a VariableV2 or VarHandleOp stands for."""
         attrs = op._attrs
         name = (attrs.get("shared_name") or b"").decode() or op.name
         container = (attrs.get("container") or b"").decode()
         dtype = attrs["dtype"]
-        found = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
+        found: VariableStore = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
         if found.dtype != dtype:
             raise _of_another_type(op, name, found.dtype, dtype)
         return found
 
-    def clear(self, containers: Any = None) -> None:
+    def clear(self, containers: Iterable[str] | None = None) -> None:
         """Drops the named containers, or all of them."""
         with self._lock:
             names = list(self._containers) if not containers else list(containers)
@@ -228,15 +233,15 @@ class ResourceManager:
                     close()
 
 
-def _new_store(op: Any, name: str, dtype: DType) -> VariableStore:
+def _new_store(op: Operation, name: str, dtype: DType) -> VariableStore:
     store = VariableStore(name, dtype)
     if op.type == "TemporaryVariable":  # it is memory, and may be read before it is assigned
         store.value = np.zeros(op._attrs["shape"].as_list(), dtype.as_numpy_dtype)
     return store
 
 
-def _of_another_type(op: Any, name: str, there: DType, wanted: DType) -> errors.OpError:
-    """For a variable that another program has left behind, with TensorFlow's words for it."""
+def _of_another_type(op: Operation, name: str, there: DType, wanted: DType) -> errors.OpError:
+    """The error for a variable that another program has left behind, in TensorFlow's words."""
     advice = f"'{name}' is there already, perhaps from another program: use another name or container, or tf.Session.reset."
     if op.type == "VarHandleOp":
         text = f"Trying to read variable with wrong dtype. Expected {wanted.name} got {there.name}"
@@ -246,11 +251,11 @@ def _of_another_type(op: Any, name: str, there: DType, wanted: DType) -> errors.
 
 
 class _Stream:
-    """The position of one random op; whoever holds the lock may draw before saying how far that went."""
+    """The position of one random op. The holder of the lock may draw first and move it later."""
 
     __slots__ = ("lock", "order", "state")
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Array) -> None:
         self.state, self.order = state, next(_order)
         self.lock = threading.RLock()
 
@@ -262,7 +267,7 @@ class RandomStreams:
         self._lock = threading.Lock()
         self._streams: dict[Any, _Stream] = {}
 
-    def take(self, op: Any, blocks: int) -> np.ndarray:
+    def take(self, op: Operation, blocks: int) -> np.ndarray:
         """The op's current state; the next taker starts `blocks` later."""
         from tensorfleet.kernels import philox
 
@@ -275,14 +280,14 @@ class RandomStreams:
 
     @contextmanager
     def drawing(self, ops: Iterable[Any]) -> Iterator[None]:
-        """Around what looks at the states of some ops and moves them later: nobody else takes from them meanwhile."""
+        """Keeps the streams of some ops for a caller that reads their states now and moves them later."""
         found = {self._streams.get(op) or self._begun(op) for op in ops}
         with ExitStack() as held:
             for stream in sorted(found, key=lambda s: s.order):
                 held.enter_context(stream.lock)
             yield
 
-    def _begun(self, op: Any) -> _Stream:
+    def _begun(self, op: Operation) -> _Stream:
         from tensorfleet.kernels import philox
 
         with self._lock:

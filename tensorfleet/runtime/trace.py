@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.passes.plan import everything
 from tensorfleet.runtime.costs import fill_costs
 
 if TYPE_CHECKING:
+    from tensorfleet.base.protos import NodeExecStats, RunMetadata
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.passes.plan import Plan
     from tensorfleet.runtime.scheduling.items import Item
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+
+
+#: (device, name, label, began, ended, thread, bytes of each result), times in nanoseconds
+Event: TypeAlias = tuple[str, str, str, int, int, int, list[int]]
 
 
 class Collector:
     """Collects one event per part of a step; `fill` writes them as step stats."""
 
-    def __init__(self, home: str = "", device_of: Callable[[Any], str] | None = None) -> None:
+    def __init__(self, home: str = "", device_of: Callable[[Operation], str] | None = None) -> None:
         self._home = home
         self._device_of = device_of  # for constants, which need no running; without it they are at home
         self._lock = threading.Lock()
-        #: (device, name, label, began, ended, thread, bytes of each result), times in nanoseconds
-        self.events: list[tuple[str, str, str, int, int, int, list[int]]] = []
+        self.events: list[Event] = []
 
-    def run(self, item: Item, ctx: StepContext, values: list[Any]) -> None:
+    def run(self, item: Item, ctx: ExecutionContext, values: list[Any]) -> None:
         """Runs one part and notes when it began and ended."""
         started = time.time_ns()
         try:
@@ -40,12 +46,12 @@ class Collector:
             with self._lock:
                 self.events.append((item.device, item.name, label(item), started, ended, here, sizes))
 
-    def add(self, events: Any) -> None:
+    def add(self, events: Iterable[Event]) -> None:
         """Takes in what another task recorded of the same step."""
         with self._lock:
-            self.events += [tuple(e) for e in events]
+            self.events += events
 
-    def fill(self, run_metadata: Any, plan: Any, graphs: bool, costs: bool = False) -> None:
+    def fill(self, run_metadata: RunMetadata, plan: Plan, graphs: bool, costs: bool = False) -> None:
         """Writes the events, and on request the graph of each device and its costs, into a `RunMetadata`."""
         threads: dict[int, int] = {}
         by_device: dict[str, Any] = {}
@@ -76,7 +82,7 @@ class Collector:
             fill_costs(run_metadata.cost_graph, plan, self.events, self._home)
 
 
-def _fill_memory(stats: Any, device: str, sizes: list[int]) -> None:
+def _fill_memory(stats: NodeExecStats, device: str, sizes: list[int]) -> None:
     """The bytes of a part's results."""
     if not sizes:
         return
@@ -98,8 +104,8 @@ def label(item: Item) -> str:
     return f"{item.name} = Segment_of_{len(segment.steps)}_ops({inputs})"
 
 
-def _partition_graphs(run_metadata: Any, placed: dict[Any, str]) -> None:
-    by_device: dict[str, list] = {}
+def _partition_graphs(run_metadata: RunMetadata, placed: dict[Operation, str]) -> None:
+    by_device: dict[str, list[Operation]] = {}
     for op, device in placed.items():
         by_device.setdefault(device, []).append(op)
     for device, ops in by_device.items():

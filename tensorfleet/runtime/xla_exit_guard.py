@@ -10,15 +10,13 @@ import threading
 import time
 
 _GRACE_SECONDS = 5.0
-_START_GRACE_SECONDS = (
-    60.0  # XLA takes seconds to start where many processes do, and is ended by nothing else
-)
-_MOMENT_SECONDS = (
-    0.03  # in which a thread that has come out lets go of what XLA made, or one that has begun gets in
-)
+# XLA takes seconds to start where many processes start it at once, and the start cannot be interrupted.
+_START_GRACE_SECONDS = 60.0
+# In this time a thread that has left XLA frees its arrays, or one that is about to call XLA gets in.
+_MOMENT_SECONDS = 0.03
 _ENDS_WITHIN_SECONDS = 600.0
-_inside: list[int] = []  # the threads, each as often as it has come in
-_seen: set[int] = set()  # all that ever were
+_inside: list[int] = []  # the threads in XLA, each as often as it has entered
+_seen: set[int] = set()  # all threads that ever were
 _starting: list[int] = []  # the thread that starts XLA
 _last: list[int] = []  # the one that ends the process
 
@@ -54,7 +52,7 @@ starting_xla = _Starting()
 
 
 def stay_outside() -> None:
-    """Where a thread that holds nothing begins something: it goes no further when the process is about to end."""
+    """Blocks a thread that is about to begin a part of a step, and holds no lock, when the process is ending."""
     if _last and threading.get_ident() not in _last:
         threading.Event().wait(_ENDS_WITHIN_SECONDS)
 

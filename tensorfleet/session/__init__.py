@@ -1,1 +1,1 @@
-"""Sessions: what is fed, what is fetched, and the run in between."""
+"""Sessions: feeds, fetches, and the run in between."""

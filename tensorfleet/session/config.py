@@ -5,11 +5,15 @@ Sessions take their options from their own ConfigProto. What is set here is reme
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base.naming import export, publish
 from tensorfleet.runtime import gpus
 from tensorfleet.runtime.devices import divide_cpu, gpu_count, local_device_names
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 
 class PhysicalDevice(NamedTuple):
@@ -27,7 +31,7 @@ class LogicalDevice(NamedTuple):
 
 
 class VirtualDeviceConfiguration(NamedTuple):
-    """What part of a device a virtual device has: `memory_limit` in megabytes, or None."""
+    """The share of a virtual device: `memory_limit` in megabytes, or None."""
 
     memory_limit: int | None = None
 
@@ -36,22 +40,16 @@ publish(VirtualDeviceConfiguration, "config.experimental.VirtualDeviceConfigurat
 
 
 class _Settings:
-    """What the functions below set, with the values a fresh process has."""
+    """The options that the functions below set, with the values of a fresh process."""
 
     def __init__(self) -> None:
         self.memory_growth: dict[PhysicalDevice, bool] = {}
-        self.virtual: dict[PhysicalDevice, list] = {}
+        self.virtual: dict[PhysicalDevice, list[VirtualDeviceConfiguration]] = {}
         self.visible: list[PhysicalDevice] | None = None
-        self.values: dict[str, Any] = {
-            "soft_device_placement": False,
-            "log_device_placement": False,
-            "synchronous": True,
-            "device_policy": "silent",
-            "inter_op_threads": 0,
-            "intra_op_threads": 0,
-            "jit": False,
-            "run_functions_eagerly": False,
-        }
+        self.soft_device_placement = self.log_device_placement = self.jit = False
+        self.synchronous = True
+        self.device_policy = "silent"
+        self.inter_op_threads = self.intra_op_threads = 0
         self.optimizer: dict[str, Any] = {}
 
 
@@ -99,7 +97,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that operations can be placed on, of one type when asked for one."""
     found: list[LogicalDevice] = []
     for device in get_visible_devices(device_type):
-        for _ in _settings.virtual.get(device) or [None]:
+        for _ in range(len(_settings.virtual.get(device, ())) or 1):
             index = sum(d.device_type == device.device_type for d in found)
             found.append(LogicalDevice(f"/device:{device.device_type}:{index}", device.device_type))
     return found
@@ -107,15 +105,19 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @export("config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices this process was told to use."""
+    """The devices that this process may use."""
     visible = _settings.visible
     return [d for d in list_physical_devices(device_type) if visible is None or d in visible]
 
 
 @export("config.experimental.set_visible_devices")
-def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Says which devices to use; with a type, of that type."""
-    wanted = devices if isinstance(devices, (list, tuple)) else [devices] if devices is not None else []
+def set_visible_devices(
+    devices: PhysicalDevice | Sequence[PhysicalDevice] | None, device_type: str | None = None
+) -> None:
+    """Chooses the devices to use; with a type, among those of that type."""
+    wanted: list[Any] = (
+        list(devices) if isinstance(devices, (list, tuple)) else [] if devices is None else [devices]
+    )
     known = list_physical_devices(device_type)
     for device in wanted:
         if device not in known:
@@ -125,7 +127,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     if cards:
         if gpus.is_started():
             raise RuntimeError("Visible devices cannot be modified after being initialized")
-        gpus.choose(gpus.Options(visible=cards))
+        gpus.choose(gpus.GpuSettings(visible=cards))
     _settings.visible = [*others, *wanted]
 
 
@@ -135,15 +137,15 @@ def _check_known(device: PhysicalDevice) -> None:
 
 
 @export("config.experimental.get_memory_growth")
-def get_memory_growth(device: Any) -> bool | None:
-    """Whether a GPU's memory is taken as it is needed; None when it was never said."""
+def get_memory_growth(device: PhysicalDevice) -> bool | None:
+    """Whether a GPU's memory is allocated as needed; None when it was never set."""
     _check_known(device)
     return _settings.memory_growth.get(device)
 
 
 @export("config.experimental.set_memory_growth")
-def set_memory_growth(device: Any, enable: bool) -> None:
-    """Says whether a GPU's memory is to be taken as it is needed, rather than all at once."""
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Chooses whether a GPU's memory is allocated as needed, rather than all at once."""
     _check_known(device)
     if device.device_type != "GPU":
         raise ValueError("Cannot set memory growth on non-GPU devices")
@@ -151,18 +153,20 @@ def set_memory_growth(device: Any, enable: bool) -> None:
         raise RuntimeError("Physical devices cannot be modified after being initialized")
     _settings.memory_growth[device] = enable
     if enable:
-        gpus.choose(gpus.Options(growth=True))  # JAX has one setting for all of them
+        gpus.choose(gpus.GpuSettings(growth=True))  # JAX has one setting for all of them
 
 
 @export("config.experimental.get_virtual_device_configuration")
-def get_virtual_device_configuration(device: Any) -> list | None:
+def get_virtual_device_configuration(device: PhysicalDevice) -> list[VirtualDeviceConfiguration] | None:
     """How a device was divided; None when it was not."""
     _check_known(device)
     return _settings.virtual.get(device)
 
 
 @export("config.experimental.set_virtual_device_configuration")
-def set_virtual_device_configuration(device: Any, virtual_devices: Any) -> None:
+def set_virtual_device_configuration(
+    device: PhysicalDevice, virtual_devices: Sequence[VirtualDeviceConfiguration]
+) -> None:
     """Divides a device into several."""
     _check_known(device)
     if device.device_type == "CPU" and any(v.memory_limit is not None for v in virtual_devices):
@@ -180,67 +184,67 @@ def experimental_list_devices() -> list[str]:
 
 @export("config.experimental.set_device_policy")
 def set_device_policy(device_policy: str | None) -> None:
-    """What to do when an input lies on another device than its operation."""
+    """Sets the policy for inputs on another device than their operation."""
     if device_policy is not None and device_policy not in _POLICIES:
         raise ValueError(f"Not a valid device policy: {device_policy!r}")
-    _settings.values["device_policy"] = device_policy or "silent"
+    _settings.device_policy = device_policy or "silent"
 
 
 @export("config.experimental.get_device_policy")
 def get_device_policy() -> str:
-    """What happens when an input lies on another device than its operation."""
-    return _settings.values["device_policy"]
+    """The policy for inputs on another device than their operation."""
+    return _settings.device_policy
 
 
 @export("config.experimental.get_synchronous_execution")
 def get_synchronous_execution() -> bool:
     """Whether operations run one by one."""
-    return _settings.values["synchronous"]
+    return _settings.synchronous
 
 
 @export("config.experimental.set_synchronous_execution")
 def set_synchronous_execution(enable: bool) -> None:
-    """Says whether operations are to run one by one."""
-    _settings.values["synchronous"] = bool(enable)
+    """Sets whether operations run one by one."""
+    _settings.synchronous = bool(enable)
 
 
 @export("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
     """Whether an operation may move to a device that can run it."""
-    return _settings.values["soft_device_placement"]
+    return _settings.soft_device_placement
 
 
 @export("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Says whether an operation may move to a device that can run it."""
-    _settings.values["soft_device_placement"] = bool(enabled)
+    """Sets whether an operation may move to a device that can run it."""
+    _settings.soft_device_placement = bool(enabled)
 
 
 @export("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
     """Whether placements are logged."""
-    return _settings.values["log_device_placement"]
+    return _settings.log_device_placement
 
 
 @export("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Says whether placements are to be logged."""
-    _settings.values["log_device_placement"] = bool(enabled)
+    """Sets whether placements are logged."""
+    _settings.log_device_placement = bool(enabled)
 
 
 @export("config.optimizer.get_jit")
 def get_jit() -> bool:
     """Whether compilation was asked for."""
-    return _settings.values["jit"]
+    return _settings.jit
 
 
 @export("config.optimizer.set_jit")
 def set_jit(enabled: bool) -> None:
     """Asks for compilation. Programs are compiled anyway, once they are run often."""
-    _settings.values["jit"] = bool(enabled)
+    _settings.jit = bool(enabled)
 
 
-def _threads(count: Any) -> int:
+def _threads(count: int) -> int:
     if int(count) < 0:
         raise ValueError(f"A number of threads must be non-negative, not {count}.")
     return int(count)
@@ -249,25 +253,25 @@ def _threads(count: Any) -> int:
 @export("config.threading.get_inter_op_parallelism_threads")
 def get_inter_op_parallelism_threads() -> int:
     """How many threads were asked for to run operations side by side; 0 leaves it to the system."""
-    return _settings.values["inter_op_threads"]
+    return _settings.inter_op_threads
 
 
 @export("config.threading.set_inter_op_parallelism_threads")
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
     """Asks for so many threads to run operations side by side."""
-    _settings.values["inter_op_threads"] = _threads(num_threads)
+    _settings.inter_op_threads = _threads(num_threads)
 
 
 @export("config.threading.get_intra_op_parallelism_threads")
 def get_intra_op_parallelism_threads() -> int:
     """How many threads were asked for within one operation; 0 leaves it to the system."""
-    return _settings.values["intra_op_threads"]
+    return _settings.intra_op_threads
 
 
 @export("config.threading.set_intra_op_parallelism_threads")
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """Asks for so many threads within one operation."""
-    _settings.values["intra_op_threads"] = _threads(num_threads)
+    _settings.intra_op_threads = _threads(num_threads)
 
 
 @export("config.optimizer.get_experimental_options")
@@ -283,7 +287,7 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 
 
 @export("python.client.device_lib.list_local_devices")
-def list_local_devices(session_config: Any = None) -> list[Any]:
+def list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
     """The devices of this process as DeviceAttributes messages."""
     from tensorfleet.base.protos import DeviceAttributes
 

@@ -11,7 +11,7 @@ from tensorfleet.base.naming import export
 @export("experimental.function_executor_type")
 @contextmanager
 def function_executor_type(executor_type: str | None) -> Iterator[None]:
-    """A block whose functions ask for an executor. There is one, which decides for each function what runs together."""
+    """A block that sets the executor of functions. There is only one executor: it has no effect."""
     yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 from tensorfleet.ops.state.session_tensors import TensorHandle
 from tensorfleet.session.conversions import conversion_of
 
+#: Turns the value of one feed into an array, or into a list of them where the key stands for several tensors.
+Converter: TypeAlias = Callable[[Any], Any]
 # Types that stand for several tensors when fed or fetched: type -> (tensors, split a fed value).
-Composite = tuple[Callable[[Any], list], Callable[[Any], list]]
+Composite: TypeAlias = tuple[Callable[[Any], list[Any]], Callable[[Any], list[Any]]]
 COMPOSITES: dict[type, Composite] = {
     IndexedSlices: (
         lambda s: [t for t in (s.values, s.indices, s.dense_shape) if t is not None],
@@ -38,10 +40,10 @@ COMPOSITES: dict[type, Composite] = {
 }
 
 
-def feed_plan(graph: Graph, keys: list) -> tuple[list[Tensor], list[Callable]]:
+def feed_plan(graph: Graph, keys: list[Any]) -> tuple[list[Tensor], list[Converter]]:
     """The fed tensors, and for each key a function from its value to an array (or several)."""
     tensors: list[Tensor] = []
-    converters: list[Callable] = []
+    converters: list[Converter] = []
     for key in keys:
         composite = _composite(key)
         if composite is not None:
@@ -55,7 +57,7 @@ def feed_plan(graph: Graph, keys: list) -> tuple[list[Tensor], list[Callable]]:
     return tensors, converters
 
 
-def _composite(key: Any) -> Composite | None:
+def _composite(key: object) -> Composite | None:
     """How a key that stands for several tensors is taken apart; None for one tensor."""
     if isinstance(key, SparseTensor):
         known = constant_value(key.dense_shape)  # what it is when only the rest is fed
@@ -72,7 +74,7 @@ def _composite(key: Any) -> Composite | None:
     return conversion.tensors, functools.partial(conversion.values, key)
 
 
-def _like(key: Any, value: Any) -> list:
+def _like(key: object, value: Any) -> list[Any]:
     """The parts of a value, taken apart as far as the key is."""
     if not isinstance(key, (tuple, list)):
         return [value]
@@ -81,8 +83,8 @@ def _like(key: Any, value: Any) -> list:
     return [part for k, v in zip(key, value, strict=True) for part in _like(k, v)]
 
 
-def _split(split: Callable, converters: list[Callable]) -> Callable:
-    def convert(value: Any) -> list:
+def _split(split: Callable[[Any], list[Any]], converters: list[Converter]) -> Converter:
+    def convert(value: object) -> list[Any]:
         parts = split(value)
         if len(parts) != len(converters):
             raise ValueError(f"This feed takes {len(converters)} values, got {len(parts)}.")
@@ -91,9 +93,9 @@ def _split(split: Callable, converters: list[Callable]) -> Callable:
     return convert
 
 
-def _feedable(graph: Graph, key: Any) -> Tensor:
+def _feedable(graph: Graph, key: object) -> Tensor:
     try:
-        tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
+        tensor: Tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
     except (KeyError, TypeError, ValueError) as e:
         raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e.args[0] if e.args else e}") from None
     if not graph.is_feedable(tensor):
@@ -101,7 +103,7 @@ def _feedable(graph: Graph, key: Any) -> Tensor:
     return tensor
 
 
-def _handle(tensor: Tensor, value: Any) -> Any:
+def _handle(tensor: Tensor, value: object) -> object:
     if isinstance(value, np.ndarray) and value.dtype.names:
         raise TypeError(
             f"Cannot feed Tensor '{tensor.name}' with a handle that was fetched: the array only names what it is of. Use "
@@ -110,7 +112,7 @@ def _handle(tensor: Tensor, value: Any) -> Any:
     return value
 
 
-def _converter(tensor: Tensor) -> Callable:
+def _converter(tensor: Tensor) -> Converter:
     """A function that turns one fed value into an array of the tensor's type and shape."""
     dtype = tensor.dtype.base_dtype
     if dtype.name in ("resource", "variant"):
@@ -119,7 +121,9 @@ def _converter(tensor: Tensor) -> Callable:
     dims = tensor.shape._d
     fixed = dims if dims is not None and None not in dims else None
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> Any:
+        # The usual feed is taken as it is, without a copy: `run` returns only when the step is over. Arrays of objects may
+        # hold text, which must become bytes.
         if type(value) is np.ndarray and value.dtype == target and target is not _OBJECT:
             array = value
         else:
@@ -137,7 +141,7 @@ def _converter(tensor: Tensor) -> Callable:
 _OBJECT = np.dtype(object)
 
 
-def _fits(shape: tuple, dims: tuple) -> bool:
+def _fits(shape: tuple[int, ...], dims: tuple[int | None, ...]) -> bool:
     return len(shape) == len(dims) and all(d is None or s == d for s, d in zip(shape, dims, strict=True))
 
 
@@ -158,8 +162,10 @@ def _array(tensor: Tensor, value: Any, dtype: dtypes.DType) -> Any:
             f"strings, lists, numpy ndarrays. For reference, the tensor object was {value} which was passed to "
             f"the feed with key {tensor}."
         )
+    # An array of JAX stays where it is: asking NumPy for it would copy it from a GPU.
     if type(value).__module__.startswith("jax") and hasattr(value, "dtype") and value.dtype == dtype.np_dtype:
         return value
+    # NumPy would raise OverflowError, or wrap; TensorFlow names both types.
     if isinstance(value, int) and not _holds(dtype.np_dtype, value):
         raise TypeError(
             f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "

@@ -6,8 +6,8 @@ import collections
 import functools
 import sys
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from tensorfleet.session.conversions import conversion_of
 from tensorfleet.session.feeds import COMPOSITES
 from tensorfleet.session.handles import described, is_handle
 
+#: Builds the value of a fetch from the values of all fetched tensors.
+Build: TypeAlias = Callable[[list[Any]], Any]
 _HANDLE = "GetSessionHandle"
 
 
 # How the values of a composite fetch are put together again.
-REBUILD: dict[type, Callable] = {
+REBUILD: dict[type, Callable[[Any, list[Any]], Any]] = {
     IndexedSlices: lambda key, values: IndexedSlicesValue(
         values[0], values[1], values[2] if key.dense_shape is not None else None
     ),
@@ -36,17 +38,18 @@ REBUILD: dict[type, Callable] = {
 }
 
 
-def _ragged(values: list) -> RaggedTensorValue:
+def _ragged(values: list[Any]) -> RaggedTensorValue:
     """Rows of rows, from the innermost values and the splits of each dimension."""
-    made, *nested = values
-    for splits in reversed(nested):
-        made = RaggedTensorValue(made, splits)
-    return made
+    flat, *outer, innermost = values
+    rows = RaggedTensorValue(flat, innermost)
+    for splits in reversed(outer):
+        rows = RaggedTensorValue(rows, splits)
+    return rows
 
 
 def fetch_plan(
-    graph: Graph, fetches: Any, feeds: list[Tensor], session: Any = None
-) -> tuple[list[Tensor], list[Operation], Callable]:
+    graph: Graph, fetches: object, feeds: list[Tensor], session: object = None
+) -> tuple[list[Tensor], list[Operation], Build]:
     """The tensors and operations to run, and a function that arranges the tensors' values as asked."""
     collected = _Collected(graph, set(feeds), session)
     build = collected.visit(fetches)
@@ -55,7 +58,7 @@ def fetch_plan(
     if len(tensors) == 1 and isinstance(fetches, Tensor) and fetches.op.type != _HANDLE:
         return tensors, collected.targets, lambda values: as_result(values, 0)
 
-    def arrange(values: list) -> Any:
+    def arrange(values: list[Any]) -> Any:
         return build([as_result(values, i) for i in range(len(values))])
 
     return tensors, collected.targets, arrange
@@ -64,15 +67,16 @@ def fetch_plan(
 class _Collected:
     """Gathers the distinct tensors and operations of a nested structure."""
 
-    def __init__(self, graph: Graph, fed: set[Tensor], session: Any) -> None:
+    def __init__(self, graph: Graph, fed: set[Tensor], session: object) -> None:
         self.graph = graph
+        # Weak: the session caches the plan that holds this object, and must still be freed when the user drops it.
         self.session = session if session is None else weakref.ref(session)
         self.fed = fed
         self.tensors: list[Tensor] = []
         self.targets: list[Operation] = []
         self._index: dict[Tensor, int] = {}
 
-    def visit(self, fetch: Any) -> Callable[[list], Any]:
+    def visit(self, fetch: Any) -> Build:
         """Adds a fetch; returns how to build its value from the values of all tensors."""
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>")
@@ -81,7 +85,7 @@ class _Collected:
         if isinstance(fetch, dict) or hasattr(fetch, "keys"):
             keys = list(fetch.keys())
             parts = [self.visit(fetch[k]) for k in keys]
-            build: Callable = type(fetch)
+            build: Callable[..., Any] = type(fetch)
             if isinstance(fetch, collections.defaultdict):
                 build = functools.partial(build, fetch.default_factory)
             return lambda values: build((k, p(values)) for k, p in zip(keys, parts, strict=True))
@@ -101,7 +105,7 @@ class _Collected:
             return lambda values: type(fetch)(*[p(values) for p in parts])
         return self._element(fetch)
 
-    def _sequence(self, fetch: Any) -> Callable[[list], Any]:
+    def _sequence(self, fetch: Iterable[object]) -> Build:
         parts = [self.visit(f) for f in fetch]
         if hasattr(fetch, "_fields"):
             return lambda values: type(fetch)(*[p(values) for p in parts])
@@ -109,7 +113,7 @@ class _Collected:
             return lambda values: [p(values) for p in parts]
         return lambda values: tuple(p(values) for p in parts)
 
-    def _element(self, fetch: Any) -> Callable[[list], Any]:
+    def _element(self, fetch: object) -> Build:
         try:
             element = self.graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
         except TypeError as e:
@@ -132,7 +136,7 @@ class _Collected:
             return lambda values: None
         return self._tensor(element)
 
-    def _tensor(self, tensor: Tensor) -> Callable[[list], Any]:
+    def _tensor(self, tensor: Tensor) -> Build:
         if is_handle(tensor) and tensor not in self.fed:
             self._element(tensor.op)
             return lambda values: described(tensor)
@@ -146,7 +150,7 @@ class _Collected:
         return lambda values: values[index]
 
 
-def as_result(values: list, i: int) -> Any:
+def as_result(values: list[Any], i: int) -> Any:
     """A fetched value as users get it: numpy scalars for scalars, arrays that are theirs to change.
 
     It is taken out of the list: an array that nobody else holds then need not be copied.
@@ -154,9 +158,10 @@ def as_result(values: list, i: int) -> Any:
     value = values[i]
     if isinstance(value, np.generic):
         return value
-    if getattr(value, "nbytes", 0) >= _WORTH_KEEPING:
+    if getattr(value, "nbytes", 0) >= _MIN_REUSED_BYTES:
         values[i] = None
-        if sys.getrefcount(value) == _ALONE and (mine := _writable(value)) is not None:
+        # Nobody else can see this array (no variable, no cache, no other fetch), so the caller may change it.
+        if sys.getrefcount(value) == _SOLE_OWNER_REFS and (mine := _writable(value)) is not None:
             return mine
     array = np.asarray(value)
     if array.ndim == 0:
@@ -164,14 +169,15 @@ def as_result(values: list, i: int) -> Any:
     return copied(array)  # in C's order: a broadcast one would keep its own, which is slow to copy
 
 
-def _holders(values: list, i: int) -> int:
+def _references_to(values: list[object], i: int) -> int:
     value = values[i]
     values[i] = None
     return sys.getrefcount(value)
 
 
-_ALONE = _holders([object()], 0)
-_WORTH_KEEPING = 1 << 16  # bytes; to copy fewer takes no longer than to find out whether one must
+# Measured with the same steps as in `as_result`: Python versions differ in the references of a call.
+_SOLE_OWNER_REFS = _references_to([object()], 0)
+_MIN_REUSED_BYTES = 1 << 16  # bytes; to copy fewer takes no longer than to find out whether one must
 
 
 def _writable(value: Any) -> np.ndarray | None:

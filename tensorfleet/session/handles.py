@@ -1,4 +1,4 @@
-"""Fetched handles of queues, tables, readers and variables: what they name, as arrays.
+"""Fetched handles of queues, tables, readers and variables, as arrays of names.
 
 A handle itself is an object of the process that made it. Fetching one makes the object, where its operation is placed, and
 gives the names by which TensorFlow finds it: before there were resources a container and a name, since then a message.
@@ -27,7 +27,7 @@ def is_handle(tensor: Tensor) -> bool:
 
 
 def described(tensor: Tensor) -> np.ndarray:
-    """What a session gives for a handle: [container, name], or the bytes of a message with both."""
+    """The fetched value of a handle: [container, name], or the bytes of a message with both."""
     op = _maker(tensor)
     container = op._attrs.get("container") or _CONTAINER
     name = op._attrs.get("shared_name") or f"_{op._id}_{op.name}".encode()
@@ -42,7 +42,7 @@ def described(tensor: Tensor) -> np.ndarray:
 
 
 def _maker(tensor: Tensor) -> Operation:
-    """The operation that makes what a handle is of; others pass it on."""
+    """The operation that makes the resource of a handle; others pass it on."""
     op = tensor.op
     while len(op._inputs) and op._inputs[0].dtype.base_dtype == tensor.dtype.base_dtype:
         op = op._inputs[0].op

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.graph.graph import Graph
@@ -14,13 +15,16 @@ from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.session.feeds import feed_plan
 from tensorfleet.session.fetches import fetch_plan
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import FeedDict
+
 
 class _Partial:
-    """A step in progress: what may still be fed and fetched, and every value so far."""
+    """A step in progress: its declared feeds and fetches, and every value so far."""
 
     def __init__(self, feeds: list[Tensor], tensors: list[Tensor], targets: list[Operation]) -> None:
         self.feeds = dict.fromkeys(feeds, False)  # and whether it came already
-        self.fetches: dict[Any, bool] = dict.fromkeys([*tensors, *targets], False)
+        self.fetches: dict[Tensor | Operation, bool] = dict.fromkeys([*tensors, *targets], False)
         self.values: dict[Tensor, Any] = {}
         self.done: set[Operation] = set()
 
@@ -34,7 +38,7 @@ class PartialRuns:
         self._handles = itertools.count()
         self._steps: dict[str, _Partial] = {}
 
-    def setup(self, fetches: Any, feeds: Any) -> str:
+    def setup(self, fetches: object, feeds: Iterable[object] | None) -> str:
         """Declares a step and returns its handle."""
         tensors, _ = feed_plan(self._graph, list(feeds or ()))
         wanted, targets, _ = fetch_plan(self._graph, fetches, tensors)
@@ -46,8 +50,8 @@ class PartialRuns:
         self._steps[handle] = _Partial(tensors, wanted, targets)
         return handle
 
-    def run(self, handle: str, fetches: Any, feed_dict: Any) -> Any:
-        """Feeds more, computes what was asked for and not computed before, and returns it."""
+    def run(self, handle: str, fetches: object, feed_dict: FeedDict | None) -> Any:
+        """Feeds more, computes the fetches that were not computed before, and returns their values."""
         step = self._steps.get(handle)
         if step is None:
             raise errors.InvalidArgumentError(
@@ -71,6 +75,7 @@ class PartialRuns:
         known = list(step.values)
         left = [op for op in targets if op not in step.done]
         plan = prune(Plan(self._graph, tuple(wanted), tuple(left), tuple(known)))
+        # All results of this piece are kept, not only the fetched ones: later pieces must not run an operation twice.
         new = [op for op in plan.ops if op not in step.done and not op.spec.variable]
         outputs = [t for op in new for t in op._outputs if t.dtype.name != "resource"]
         asked = [*dict.fromkeys([*outputs, *(t for t in wanted if t not in step.values)])]
@@ -80,8 +85,8 @@ class PartialRuns:
         step.done.update(new)
 
 
-def _check(asked: list, declared: dict[Any, bool], what: str, past: str) -> None:
-    """Refuses what the setup did not name, and what had its turn."""
+def _check(asked: Sequence[Tensor | Operation], declared: dict[Any, bool], what: str, past: str) -> None:
+    """Refuses feeds or fetches that the setup did not name, or that came before."""
     for one in asked:
         if one not in declared or declared[one]:
             fault = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import canonical_name
@@ -18,17 +18,23 @@ from tensorfleet.graph.scopes import default_session, get_default_graph
 from tensorfleet.runtime.engine import CLOSED
 from tensorfleet.runtime.engine_protocol import Engine, Planned
 from tensorfleet.runtime.trace import Collector
-from tensorfleet.session.feeds import feed_plan
-from tensorfleet.session.fetches import fetch_plan
+from tensorfleet.session.feeds import Converter, feed_plan
+from tensorfleet.session.fetches import Build, fetch_plan
 from tensorfleet.session.partial import PartialRuns
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from tensorfleet.base.protos import CallableOptions, ConfigProto, GraphDef, RunMetadata, RunOptions
+    from tensorfleet.base.types import FeedDict
 
 
 class _Prepared:
-    """A planned call of `run`: how to read the feeds, what to run, how to arrange the results."""
+    """A planned call of `run`: converters of the feeds, the program, and the arrangement of the results."""
 
     __slots__ = ("arrange", "convert", "program", "runs")
 
-    def __init__(self, program: Planned, convert: list[Callable], arrange: Callable) -> None:
+    def __init__(self, program: Planned, convert: list[Converter], arrange: Build) -> None:
         self.program = program
         self.convert = convert
         self.arrange = arrange
@@ -37,9 +43,11 @@ class _Prepared:
 
 @export("python.client.session.BaseSession", "python.client.session.SessionInterface")
 class BaseSession:
-    """What `Session` and `InteractiveSession` share."""
+    """Base of `Session` and `InteractiveSession`."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if target is None:
@@ -55,13 +63,14 @@ class BaseSession:
         self._config = config
         self._closed = False
         self._engine: Engine[Any] = engine_for(target, self._graph, config)
-        self._prepared: dict[Any, _Prepared] = {}
+        self._prepared: dict[Hashable, _Prepared] = {}
         self._prepared_edits = self._graph._edits
         self._checked = 0  # of the graph's operations, those whose devices there are
         self._partial = PartialRuns(self._graph, self._engine)
+        # TensorFlow places the whole graph before its first run, also operations that no fetch needs.
         self._place_all = config is None or not config.graph_options.place_pruned_graph
         self._modelled = 0 if config is None else config.graph_options.build_cost_model
-        self._entered: list = []
+        self._entered: list[tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = []
 
     @property
     def graph(self) -> Graph:
@@ -69,7 +78,7 @@ class BaseSession:
         return self._graph
 
     @property
-    def graph_def(self) -> Any:
+    def graph_def(self) -> GraphDef:
         """The graph as a `GraphDef`."""
         shapes = self._config is not None and self._config.graph_options.infer_shapes
         return self._graph.as_graph_def(add_shapes=shapes)
@@ -79,8 +88,14 @@ class BaseSession:
         """The target this session was made with."""
         return self._target
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Runs what `fetches` needs and returns its values in the same structure.
+    def run(
+        self,
+        fetches: object,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Runs the operations that `fetches` need and returns their values in the same structure.
 
         `feed_dict` maps tensors (or their names) to values; `options` is a `tf.RunOptions`, and
         `run_metadata` a `tf.RunMetadata` to be filled.
@@ -90,7 +105,7 @@ class BaseSession:
         prepared = self._prepare(fetches, feed_dict)
         if feed_dict:
             feeds = [c(v) for c, v in zip(prepared.convert, feed_dict.values(), strict=True)]
-            if (len(feeds) == 1 and type(feeds[0]) is list) or any(type(f) is list for f in feeds):
+            if list in map(type, feeds):
                 feeds = _flattened(feeds)
         else:
             feeds = ()  # type: ignore[assignment]
@@ -110,7 +125,13 @@ class BaseSession:
         except errors.OpError as failure:
             raise failure.with_traceback(None) from failure.__cause__
 
-    def _run_traced(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _run_traced(
+        self,
+        fetches: object,
+        feed_dict: FeedDict | None,
+        options: RunOptions | None,
+        run_metadata: RunMetadata | None,
+    ) -> Any:
         _check_message(options, "RunOptions", "options")
         _check_message(run_metadata, "RunMetadata", "run_metadata")
         if run_metadata is not None:
@@ -124,23 +145,24 @@ class BaseSession:
         costs = self._is_modelled(prepared) and run_metadata is not None
         collector = self._engine.collector() if tracing or graphs or costs else None
         results = self._execute(prepared.program, feeds, timeout, collector, pool)
-        if collector is not None:
+        if collector is not None and run_metadata is not None:
             collector.fill(run_metadata, prepared.program.plan, bool(graphs), costs)
             if costs and self._target and not tracing:
                 run_metadata.ClearField("step_stats")
         return prepared.arrange(results)
 
     def _is_modelled(self, prepared: _Prepared) -> bool:
-        """Whether it is the turn of this run of a program to tell what its operations cost."""
-        if not self._modelled:
+        """Whether this run of a program is due to record the costs of its operations."""
+        if not self._modelled or self._config is None:
             return False
         prepared.runs += 1
         counted = prepared.runs - self._config.graph_options.build_cost_model_after
         return counted > 0 and counted % self._modelled == 0
 
-    def _prepare(self, fetches: Any, feed_dict: Any) -> _Prepared:
+    def _prepare(self, fetches: object, feed_dict: FeedDict | None) -> _Prepared:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        # An edited operation (`_update_input`, `_set_attr`) may change any cached plan; a new one changes none.
         if self._prepared_edits != self._graph._edits:
             self._prepared.clear()
             self._prepared_edits = self._graph._edits
@@ -149,7 +171,7 @@ class BaseSession:
             self._check_devices()
         try:
             asked = _key(fetches)
-            key: Any = (asked, tuple(feed_dict)) if feed_dict else (asked,)
+            key: Hashable = (asked, tuple(feed_dict)) if feed_dict else (asked,)
             found = self._prepared.get(key)
             if found is not None:
                 return found
@@ -163,6 +185,7 @@ class BaseSession:
             )
         made = self._plan(fetches, list(feed_dict or ()))
         if key is not None:
+            # A program that makes new fetches in every step would otherwise keep a plan for each of them.
             if len(self._prepared) > 10_000:
                 self._prepared.clear()
             self._prepared[key] = made
@@ -176,12 +199,14 @@ class BaseSession:
             self._engine.placer.check(ops[self._checked : found])
         self._checked = found
 
-    def _plan(self, fetches: Any, feed_keys: list) -> _Prepared:
+    def _plan(self, fetches: object, feed_keys: list[Any]) -> _Prepared:
         feeds, convert = feed_plan(self._graph, feed_keys)
         tensors, targets, arrange = fetch_plan(self._graph, fetches, feeds, self)
         return _Prepared(self._engine.program(tensors, targets, feeds), convert, arrange)
 
-    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable:
+    def make_callable(
+        self, fetches: object, feed_list: Sequence[object] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
         """A function that runs `fetches`, taking one argument per tensor of `feed_list`."""
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError("`feed_list` must be a list or tuple.")
@@ -190,7 +215,9 @@ class BaseSession:
         prepared = self._plan(fetches, list(feed_list or ()))
         count = len(prepared.convert)
 
-        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def call(
+            *args: object, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
+        ) -> Any:
             self._check_open()
             if accept_options is False and (options is not None or run_metadata is not None):
                 raise TypeError("This callable was made with accept_options=False.")
@@ -206,7 +233,7 @@ class BaseSession:
 
         return call
 
-    def _make_repeater(self, operation: Any) -> Callable[[], None]:
+    def _make_repeater(self, operation: object) -> Callable[[], None]:
         """A function that runs an operation once or, where another task does all of it, again and again for a while."""
         self._check_open()
         self._check_devices()
@@ -221,22 +248,25 @@ class BaseSession:
 
         return call
 
-    def _make_callable_from_options(self, callable_options: Any) -> Callable:
-        """A function that runs what a `tf.CallableOptions` asks for, taking one argument per feed."""
+    def _make_callable_from_options(self, callable_options: CallableOptions) -> Callable[..., list[Any]]:
+        """A function that runs the fetches of a `tf.CallableOptions`, taking one argument per feed."""
         wanted = [list(callable_options.fetch), list(callable_options.target)]
         call = self.make_callable(wanted, list(callable_options.feed), accept_options=True)
 
-        def run(*args: Any, run_metadata: Any = None) -> list:
-            return call(*args, options=callable_options.run_options, run_metadata=run_metadata)[0]
+        def run(*args: object, run_metadata: RunMetadata | None = None) -> list[Any]:
+            values: list[Any] = call(*args, options=callable_options.run_options, run_metadata=run_metadata)[
+                0
+            ]
+            return values
 
         return run
 
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+    def partial_run_setup(self, fetches: object, feeds: Iterable[object] | None = None) -> str:
         """Declares a step that will be run in pieces; returns its handle."""
         self._check_open()
         return self._partial.setup(fetches, feeds)
 
-    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+    def partial_run(self, handle: str, fetches: object, feed_dict: FeedDict | None = None) -> Any:
         """Runs the next piece of a step declared by `partial_run_setup`."""
         self._check_open()
         return self._partial.run(handle, fetches, feed_dict)
@@ -258,7 +288,7 @@ class BaseSession:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
 
-    def as_default(self) -> AbstractContextManager:
+    def as_default(self) -> AbstractContextManager[Any]:
         """Makes this the session that `eval()` and `run()` use inside the block."""
         return default_session(self)
 
@@ -271,19 +301,20 @@ class BaseSession:
 def _ends_well() -> bool:
     """Whether a session that is closed now has done its work. One closed while an error passes has not."""
     error = sys.exc_info()[1]
+    # `sys.exit()` inside a `with` block is a normal end; the code tells.
     if isinstance(error, SystemExit):
         return not error.code
     return error is None or isinstance(error, (errors.OutOfRangeError, StopIteration))
 
 
-def _check_message(given: Any, name: str, argument: str) -> None:
+def _check_message(given: object, name: str, argument: str) -> None:
     """A message may be TensorFlow's own as well as ours."""
     if given is not None and getattr(getattr(given, "DESCRIPTOR", None), "name", None) != name:
         raise TypeError(f"{argument} must be a tf.{name}, but got {type(given)}")
 
 
-def _pool_of(options: Any) -> int:
-    """Which thread pool a run asks for. Says once that the debugger's wishes are not heard."""
+def _pool_of(options: RunOptions | None) -> int:
+    """The thread pool that a run asks for. Warns once that debug options have no effect."""
     if options is None:
         return 0
     if options.debug_options.debug_tensor_watch_opts and not _warned_of_debug:
@@ -310,9 +341,9 @@ def _key(fetches: Any) -> Any:
     return fetches
 
 
-def _flattened(feeds: list) -> list:
+def _flattened(feeds: list[Any]) -> list[Any]:
     """A feed of a composite value (such as sparse) stands for several tensors."""
-    flat: list = []
+    flat: list[Any] = []
     for f in feeds:
         if type(f) is list:
             flat += f
@@ -323,7 +354,7 @@ def _flattened(feeds: list) -> list:
 
 @export("python.client.session._DeviceAttributes")
 class DeviceAttributes:
-    """What `list_devices` tells of one device."""
+    """One device in the result of `list_devices`."""
 
     def __init__(self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int) -> None:
         self._name = canonical_name(name)
@@ -359,7 +390,9 @@ class DeviceAttributes:
 class Session(BaseSession):
     """Runs a graph. `with tf.Session() as sess:` also makes it and its graph the defaults."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._stack = threading.local()
 
@@ -375,14 +408,18 @@ class Session(BaseSession):
         self._entered.append((graph, session))
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         graph, session = self._entered.pop()
         session.__exit__(kind, error, trace)
         graph.__exit__(kind, error, trace)
         self.close()
 
     @staticmethod
-    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+    def reset(
+        target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
+    ) -> None:
         """Frees the variables and other state of the server at `target`, or only some containers."""
         from tensorfleet.cluster.targets import reset
 
@@ -395,7 +432,9 @@ class InteractiveSession(BaseSession):
 
     _active_session_count = 0
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._place_all = False  # what was tried in a shell and given up stays in the graph
         if InteractiveSession._active_session_count > 0:
@@ -408,7 +447,7 @@ class InteractiveSession(BaseSession):
         self._default = default_session(self)
         self._default.enforce_nesting = False
         self._default.__enter__()
-        self._default_graph: Any = None
+        self._default_graph: AbstractContextManager[Graph] | None = None
         if graph is not None:
             self._default_graph = graph.as_default()
             self._default_graph.__enter__()

@@ -1,7 +1,7 @@
 """Accumulators as the runtime keeps them: sums of gradients that are not stale, taken once there are enough.
 
 A gradient carries the step it was computed for. One from before the accumulator's own step is dropped, and counted
-in `dropped` for whoever handed it in. Taking needs a number of gradients; it gives their mean or sum and moves the step on by one.
+in `dropped` under its worker. Taking needs a number of gradients; it gives their mean or sum and advances the step by one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return found
 
 
-class TakeGrad(Attempt):
-    """Takes what has been accumulated, once it is made of enough gradients."""
+class TakeGradientAttempt(Attempt):
+    """Takes the accumulated gradient, once it consists of enough gradients."""
 
     __slots__ = ("required", "result")
     verb = "TakeGrad"
@@ -47,7 +47,7 @@ class TakeGrad(Attempt):
         self.required = required
         self.result: Any = None
 
-    def advance(self, queue: Any) -> int:
+    def advance(self, queue: Accumulator) -> int:
         if queue.count < self.required:
             return STUCK
         self.result = queue.finish()
@@ -69,7 +69,7 @@ class Accumulator(Awaited):
         self._lock = threading.Lock()
         self._taking: deque[Attempt] = deque()
 
-    def apply(self, local_step: int, *gradient: Any, owner: str = "") -> bool:
+    def apply(self, local_step: int, *gradient: np.ndarray | None, owner: str = "") -> bool:
         """Adds a gradient; False when it is stale."""
         with self._lock:
             if local_step < self.step:
@@ -122,7 +122,7 @@ class Accumulator(Awaited):
             self._taking.popleft().finish()
 
     def finish(self) -> Any:
-        """What was accumulated; the accumulator starts again for the next step."""
+        """The accumulated gradient; the accumulator starts again for the next step."""
         total, self._sum = self._reduced(), None
         self.count = 0
         self.step += 1
@@ -135,6 +135,7 @@ class Accumulator(Awaited):
                 f"Shape mismatch: expected {bracketed(self.shape._d)}, got {bracketed(gradient.shape)}"
             )
         if not self.count:
+            # An array that nobody can change is kept as it is; the second gradient makes the sum a new array.
             self._sum = gradient if is_fixed(gradient) else np.array(gradient)
         elif self._sum.shape != gradient.shape:
             raise errors.invalid(
@@ -171,6 +172,7 @@ class SparseAccumulator(Accumulator):
             part = values[np.argsort(indices)]
         else:
             part = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+            # `part[where] += values` would count only one of several equal rows.
             np.add.at(part, where.reshape(-1), values)
         seen = np.ones(len(rows), np.int64)
         if not self.count:

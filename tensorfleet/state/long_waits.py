@@ -1,11 +1,14 @@
-"""Telling that somebody waits long for a queue (or for something that works like one), and why that may be."""
+"""Reports of long waits for a queue (or a similar resource), with its state."""
 
 from __future__ import annotations
 
 import abc
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import logging, settings
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.kernel_types import HostContext
 
 # After so many seconds the first line; the next ones when waiting has taken twice as long as at the last.
 REPORT_SECONDS = settings.REPORT_SECONDS()
@@ -27,7 +30,7 @@ class Awaited(abc.ABC):
 
 
 class LongWait:
-    """One wait for a resource. What was told of earlier waits for it counts: a slow program is told of once, not in every step."""
+    """One wait for a resource. Reports of earlier waits for it count: a slow program is reported once, not in every step."""
 
     __slots__ = ("_kind", "_resource", "what")
 
@@ -39,19 +42,20 @@ class LongWait:
         return self._resource.reported.get(self._kind, REPORT_SECONDS)
 
     def tell(self, waited: float, where: str) -> None:
-        """Tells that the wait goes on, unless another one has told it just now."""
+        """Reports that the wait goes on, unless another wait has just reported it."""
+        # Twice as long each time: a wait of a day writes a dozen lines, not thousands.
         if waited >= self.due():
             self._resource.reported[self._kind] = 2 * waited
             logging.warning("A step has waited %.0f s %s%s%s.", waited, self.what, where, self.state())
 
     def state(self) -> str:
-        """What the resource has, and who made it."""
+        """The contents of the resource and its origin, in words."""
         made = f"; made {self._resource.maker}" if self._resource.maker else ""
         return f" ({self._resource.fullness()}{made})"
 
 
-def maker_of(ctx: Any) -> str:
-    """Who makes the resource of an operation: the line of this program or, on a cluster, the session's task."""
+def maker_of(ctx: HostContext) -> str:
+    """The origin of an operation's resource: the line of this program or, on a cluster, the session's task."""
     if ctx.private.owner:
         return f"by a session of {ctx.private.owner}"
     line = ctx.op.source_line

@@ -1,4 +1,4 @@
-"""Who takes from a queue of tokens, and whether anybody is left who could make a synchronous step go on.
+"""The replicas that take from a queue of tokens, and how their wait ends when replicas are lost.
 
 A replica of synchronous training hands in its gradient and then waits for a token. When replicas have gone and all
 that remain wait, no gradient will come any more, and so no token: they would wait for ever. They are given some time
@@ -13,11 +13,15 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
-from tensorfleet.state.queues import Attempt, Element, Put
+from tensorfleet.state.queues import Attempt, Element, PutAttempt
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.kernel_types import HostContext, Resources
+    from tensorfleet.state.queues import Queue
 
 OVER = "Synchronous training is over"  # how the error begins that is none to a program that ends with it
 _RELEASE_SECONDS = 2.0  # for an update under way to put in the tokens itself
@@ -25,14 +29,14 @@ _OVER_SECONDS = 5.0  # for a chief that has ended to begin the next training
 
 
 def patience() -> float:
-    """How many seconds replicas that all wait give those that have gone to come back."""
+    """How many seconds waiting replicas give lost ones to come back."""
     return settings.REPLICA_SECONDS()
 
 
-class Member:
+class RosterMember:
     """One session that takes tokens. Its session's end clears it."""
 
-    def __init__(self, roster: Roster, session: Any) -> None:
+    def __init__(self, roster: Roster, session: Resources) -> None:
         self._roster = roster
         self._session = session
         self.owner: str = session.owner
@@ -44,22 +48,22 @@ class Member:
 
 
 class Roster:
-    """The sessions that take from one queue, and those that did so and have gone."""
+    """The sessions that take from one queue, and the sessions that did and have ended."""
 
-    def __init__(self, queue: Any) -> None:
+    def __init__(self, queue: Queue) -> None:
         self._queue = queue
         self.replicas = self.aggregate = 0  # in all, and of how many gradients an update is made
         self.over = False  # the chief has said that it makes no more updates
-        self._chief: Any = lambda: None  # the chief's session, once it has begun
+        self._chief: Callable[[], object] = lambda: None  # the chief's session, once it has begun
         self._lock = threading.Lock()
-        self._members: list[Member] = []
+        self._members: list[RosterMember] = []
         self._gone: list[str] = []
         self._finished: set[str] = set()  # of those that have gone: those that ended in good order
         self._last: Element | None = None  # the token that was put in last, with the step that was reached
         self._released = False  # tokens were given out that belong to no update, and there was none since
         self._timer: threading.Timer | None = None
 
-    def complete(self, ctx: Any, attempt: Attempt, complete: Callable[[], None]) -> None:
+    def complete(self, ctx: HostContext, attempt: Attempt, complete: Callable[[], None]) -> None:
         """Brings an attempt of a session to its end, as `complete` does, and notes that the session waits."""
         member = ctx.private.get("", "replica", self._queue.name, lambda: self._join(ctx.private))
         with self._lock:
@@ -72,23 +76,24 @@ class Roster:
                 member.waiting.remove(attempt)
                 self._look()
 
-    def begins_or_ends(self, session: Any) -> None:
+    def begins_or_ends(self, session: Resources) -> None:
         """The chief has put in tokens that belong to no update: its first, or, in the same session, its last."""
         with self._lock:
+            # A new chief session begins a training; the same one, the second time, ends it.
             self.over = self._chief() is session
             self._chief = weakref.ref(session)
             if not self.over:
                 self._finished.clear()  # that was another training
 
     def put(self, tokens: Sequence[Element], of_update: bool) -> None:
-        """Notes what is put in."""
+        """Notes tokens that are put in."""
         with self._lock:
             self._last = tokens[-1]
             if of_update:
                 self._released = False
 
-    def _join(self, session: Any) -> Member:
-        member = Member(self, session)
+    def _join(self, session: Resources) -> RosterMember:
+        member = RosterMember(self, session)
         owner = member.owner
         with self._lock:
             self._members.append(member)
@@ -99,7 +104,7 @@ class Roster:
                 self._finished.discard(self._gone.pop(0))  # it came back under another name
         return member
 
-    def left(self, member: Member, finished: bool) -> None:
+    def left(self, member: RosterMember, finished: bool) -> None:
         """A session has ended, or its process has."""
         with self._lock:
             if member in self._members:
@@ -136,11 +141,11 @@ class Roster:
         return patience()  # who has gone may come back, or an update takes long
 
     def _to_release(self) -> Element | None:
-        """The token that shows those who wait that the training is finished, if it is and they have not had it."""
+        """The token that shows waiting replicas that the training is finished, if it is and they have not had it."""
         return self._last if self._finished and not self._released else None
 
     def give_up(self) -> None:
-        """Ends the waiting of all who wait, unless something has changed: with a token, the first time, or an error."""
+        """Ends all waits, unless something has changed: the first time with a token, then with an error."""
         with self._lock:
             self._timer = None
             if not self.stuck():
@@ -148,8 +153,9 @@ class Roster:
             attempts = [a for m in self._members for a in m.waiting]
             token, error = self._to_release(), self._error()
             self._released = self._released or token is not None
+        # Outside the lock: the queue wakes takers, which report back to this roster.
         if token is not None:
-            self._queue.submit(Put([token] * len(attempts)))
+            self._queue.submit(PutAttempt([token] * len(attempts)))
             return
         if isinstance(error, errors.OutOfRangeError):
             logging.warning(error.message)

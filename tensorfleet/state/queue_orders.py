@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class ShuffleQueue(Queue):
         self.seeds = seeds
         self._numbers = _random_words(seeds)
 
-    def _storage(self) -> Any:
+    def _storage(self) -> list[Any]:
         return []
 
     def pop(self) -> Any:
@@ -67,7 +67,7 @@ class ShuffleQueue(Queue):
         self.elements.extend(taken)
 
 
-def _random_words(seeds: tuple[int, int]) -> Any:
+def _random_words(seeds: tuple[int, int]) -> Iterator[int]:
     """TensorFlow's stream of 32-bit numbers for these seeds."""
     from tensorfleet.kernels import philox
 
@@ -77,7 +77,7 @@ def _random_words(seeds: tuple[int, int]) -> Any:
         yield from words.ravel().tolist()
 
 
-class PriorityQueue(Queue):
+class HeapQueue(Queue):
     """Gives the element with the smallest first component; of equal ones, the one put in first.
 
     What comes while several are waited for may have to go before those that are there.
@@ -92,7 +92,7 @@ class PriorityQueue(Queue):
         super().__init__(name, capacity, types, shapes)
         self._order = itertools.count()
 
-    def _storage(self) -> Any:
+    def _storage(self) -> list[Any]:
         return []
 
     def push(self, element: Element) -> None:

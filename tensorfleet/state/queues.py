@@ -1,4 +1,4 @@
-"""Queues as the runtime keeps them: who waits first is served first, and nothing is lost or doubled.
+"""Queues as the runtime keeps them: waiters are served in order, and no element is lost or duplicated.
 
 A queue is elements and two lines of attempts, one of those who put and one of those who take. Whatever happens
 (an attempt arrives, one is withdrawn, the queue is closed) ends in `_serve`, which advances the first of each
@@ -17,7 +17,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.state.long_waits import Awaited
+
+if TYPE_CHECKING:
+    from tensorfleet.state.queue_members import Roster
 
 Element = tuple[Sequence[np.ndarray], int]
 
@@ -39,11 +42,12 @@ def private_name(op_name: str) -> str:
     return f"_{next(_numbers)}_{op_name}"
 
 
-def own(value: Any) -> np.ndarray:
+def own(value: object) -> np.ndarray:
     """An array that nobody else can change."""
     if isinstance(value, np.generic):
         return np.asarray(value)
     array = value if type(value) is np.ndarray else np.asarray(value)
+    # A read-only view is not enough: the user may still change the array that it looks at.
     base = array.base
     if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
         array = array.copy()
@@ -79,7 +83,7 @@ def give_way() -> None:
 
 
 class Attempt:
-    """Something to be done to a queue: `advance` does what is possible now, with the queue's lock held."""
+    """An action on a queue: `advance` does as much as is possible now, with the queue's lock held."""
 
     __slots__ = ("answer", "done", "error", "event")
     verb = ""
@@ -96,16 +100,16 @@ class Attempt:
         return STUCK
 
     def undo(self, queue: Queue) -> None:
-        """Gives back what an unfinished attempt holds."""
+        """Gives back the elements that an unfinished attempt holds."""
 
     def finish(self) -> None:
-        """Marks the attempt complete and wakes who waits for it."""
+        """Marks the attempt complete and wakes its waiter."""
         self.done = True
         if self.event is not None:
             self.event.set()
 
 
-class Put(Attempt):
+class PutAttempt(Attempt):
     """Adds elements, as many as there is room for, until all are in."""
 
     __slots__ = ("elements", "next")
@@ -131,7 +135,7 @@ class Put(Attempt):
         return COMPLETE if end == count else MOVED
 
 
-class Take(Attempt):
+class TakeAttempt(Attempt):
     """Takes `count` elements as they come; of a closed queue, with `up_to`, as many as are left."""
 
     __slots__ = ("count", "taken", "up_to")
@@ -141,7 +145,7 @@ class Take(Attempt):
         super().__init__()
         self.count = count
         self.up_to = up_to
-        self.taken: list = []
+        self.taken: list[Any] = []
 
     def advance(self, queue: Queue) -> int:
         size, missing = queue.size(), self.count - len(self.taken)
@@ -173,8 +177,8 @@ class Take(Attempt):
         self.taken = []
 
 
-class Close(Attempt):
-    """Closes the queue once those who put before are done."""
+class CloseAttempt(Attempt):
+    """Closes the queue once earlier puts are done."""
 
     __slots__ = ()
     verb = "Close"
@@ -211,7 +215,7 @@ class Queue(Awaited):
         self._putting: deque[Attempt] = deque()
         self._taking: deque[Attempt] = deque()
         self._answered: list[Attempt] = []  # complete, and not ended yet
-        self.roster: Any = None  # who takes from it, if that matters
+        self.roster: Roster | None = None  # who takes from it, if that matters
 
     # -- the order of the elements -------------------------------------------------------------------
 
@@ -245,13 +249,13 @@ class Queue(Awaited):
         self.elements.extendleft(reversed(taken))
 
     def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
-        """What several `pop`s gave, as elements."""
+        """The results of several `pop`s, as elements."""
         return taken
 
     # -- attempts ------------------------------------------------------------------------------------
 
     def _line(self, attempt: Attempt) -> deque[Attempt]:
-        return self._taking if isinstance(attempt, Take) else self._putting
+        return self._taking if isinstance(attempt, TakeAttempt) else self._putting
 
     def submit(self, attempt: Attempt) -> bool:
         """Starts an attempt. True when it is complete at once; otherwise its event tells."""
@@ -266,6 +270,7 @@ class Queue(Awaited):
                 attempt.event = Signal()
             answered = self._to_answer()
         _answer(answered)
+        # It had to wait in line, so others were woken: they go first.
         if attempt.done and not answered:
             give_way()
         return attempt.done
@@ -300,7 +305,7 @@ class Queue(Awaited):
             return self.size(), self.closed
 
     def close_now(self) -> None:
-        """Closes the queue without waiting for those who still put: their attempts are cancelled."""
+        """Closes the queue and cancels pending puts."""
         with self._lock:
             self.closed = True
             self._cancel(self._putting)
@@ -327,6 +332,7 @@ class Queue(Awaited):
     def _serve(self) -> None:
         moved = True
         while moved:
+            # Each side may unblock the other (room for puts, elements for takes): until neither moves.
             moved = self._advance(self._putting)
             moved = self._advance(self._taking) or moved
 
@@ -345,6 +351,7 @@ class Queue(Awaited):
             if state == MOVED:
                 break  # now the other side may have something to do
             complete = line.popleft()
+            # Its answer may take time, so it is called after the lock is released.
             if complete.answer is not None and complete.event is not None and complete.error is None:
                 complete.done = True
                 self._answered.append(complete)
@@ -390,12 +397,12 @@ class Queue(Awaited):
                 f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes."
             )
 
-    def single(self, taken: Sequence[Any]) -> tuple:
+    def single(self, taken: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The components of one element."""
         ((arrays, row),) = self.elements_of(taken)
         return tuple(arrays) if row < 0 else tuple([a[row, ...] for a in arrays])
 
-    def batch(self, taken: Sequence[Any]) -> tuple:
+    def batch(self, taken: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The components of several elements, stacked."""
         elements = self.elements_of(taken)
         return tuple([self._stack(elements, i) for i in range(len(self.types))])
@@ -405,6 +412,7 @@ class Queue(Awaited):
             dims = [d or 0 for d in self._dims[i] or ()]
             return np.empty((0, *dims), self.types[i].np_dtype)
         arrays, first = elements[0]
+        # Rows of one `enqueue_many` that are still in order come back as a slice, without a copy.
         if first >= 0 and all([a is arrays for a, _ in elements]):
             rows = [row for _, row in elements]
             if rows == list(range(first, first + len(rows))):
@@ -414,7 +422,7 @@ class Queue(Awaited):
 
 
 def _answer(attempts: Sequence[Attempt]) -> None:
-    """Has all answered first, and wakes those who waited then, whatever happens."""
+    """Calls the answers of all attempts, then wakes their waiters, also after an exception."""
     with contextlib.ExitStack() as waking:
         for attempt in attempts:
             waking.callback(attempt.finish)

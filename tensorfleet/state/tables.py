@@ -1,4 +1,4 @@
-"""What a table of the session is: entries filled in once, changed at will, or kept in buckets."""
+"""Lookup tables of a session: filled once, mutable, or in buckets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from array import array as numbers
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from tensorfleet.kernels.hashing import murmur64
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.string_index import StringIndex
 
+#: Keys or values, one or an array of them. Strings may come packed.
+_Values: TypeAlias = "np.ndarray | Strings"
+
 
 def invalid(message: str) -> Exception:
-    """What an operation on a table raises when its arguments do not fit the table."""
+    """The error for arguments that do not fit a table."""
     return errors.invalid(message)
 
 
@@ -40,7 +43,7 @@ class Table:
         self.entries: dict[Any, Any] = {}
         self.lock = threading.Lock()
 
-    def check_types(self, keys: Any, values: Any = None) -> None:
+    def check_types(self, keys: _Values, values: _Values | None = None) -> None:
         """InvalidArgumentError unless keys and values are of the table's types."""
         given = _dtype(keys), self.value_dtype if values is None else _dtype(values)
         if given != (self.key_dtype, self.value_dtype):
@@ -49,20 +52,20 @@ class Table:
                 f"{self.value_dtype.name} for table"
             )
 
-    def rows(self, keys: Any) -> list:
-        """Keys as what the dictionary holds."""
+    def rows(self, keys: _Values) -> list[Any]:
+        """Keys in the form that the dictionary holds."""
         array = np.asarray(keys)
         if not self.key_shape:
             return array.ravel().tolist()
         return [tuple(k) for k in array.reshape(-1, int(np.prod(self.key_shape))).tolist()]
 
-    def outer(self, keys: Any) -> tuple[int, ...]:
+    def outer(self, keys: _Values) -> tuple[int, ...]:
         """The shape of an array of keys without that of a single one."""
         shape = np.shape(keys)
         return shape[: len(shape) - len(self.key_shape)]
 
-    def find(self, keys: Any, default: Any) -> np.ndarray:
-        """The values of keys, `default` for those that are not there."""
+    def find(self, keys: _Values, default: _Values) -> np.ndarray:
+        """The values of keys, `default` for missing ones."""
         default = np.asarray(default)
         rows = self.rows(keys)
         fallback = default if self.value_shape else default.item()
@@ -82,7 +85,7 @@ class Table:
                 found[i] = get(key, fallback)
         return found.reshape((*self.outer(keys), *self.value_shape))
 
-    def pairs(self, keys: Any, values: Any) -> list[tuple]:
+    def pairs(self, keys: _Values, values: _Values) -> list[tuple[Any, Any]]:
         """(key, value) for each row of two arrays."""
         array, wanted = np.asarray(values), (*self.outer(keys), *self.value_shape)
         if array.shape != wanted:
@@ -104,12 +107,12 @@ class Table:
             keys[i], values[i] = k, v
         return keys, values
 
-    def remove(self, keys: Any) -> None:
-        """Forgets keys; those that are not there do not matter."""
+    def remove(self, keys: _Values) -> None:
+        """Removes keys; missing ones are ignored."""
         raise errors.UnimplementedError(None, None, "Cannot remove from this type of lookup table.")
 
 
-def _dtype(value: Any) -> DType:
+def _dtype(value: object) -> DType:
     return dtypes.as_dtype(value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype)
 
 
@@ -120,7 +123,7 @@ class StaticTable(Table):
     _index: tuple[StringIndex, np.ndarray] | None = None  # of short strings
     _asked = False  # whether there is one: it is made when many strings are looked up
 
-    def fill(self, pairs: Iterator[tuple]) -> None:
+    def fill(self, pairs: Iterator[tuple[Any, Any]]) -> None:
         """Takes the entries; when it has them already, they must be the same."""
         made: dict[Any, Any] = {}
         for key, value in pairs:
@@ -139,10 +142,11 @@ class StaticTable(Table):
             self.entries, self.initialized = made, True
             self._asked, self._index = False, None
 
-    def find(self, keys: Any, default: Any) -> np.ndarray:
+    def find(self, keys: _Values, default: _Values) -> np.ndarray:
         """The values of keys; FailedPreconditionError before the table is filled."""
         if not self.initialized:
             raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+        # One vectorized search in an index of short strings, in place of a dictionary look-up for each word.
         many = together(keys) if self.key_dtype == dtypes.string else None
         index = None if many is None else self._indexed()
         if index is None or many is None:
@@ -164,34 +168,34 @@ class StaticTable(Table):
             self._asked = True
         return self._index
 
-    def insert(self, keys: Any, values: Any) -> None:
+    def insert(self, keys: _Values, values: _Values) -> None:
         """Refused: a static table does not grow."""
         raise errors.UnimplementedError(None, None, "Insert not supported by InitializableLookupTable.")
 
-    def replace(self, keys: Any, values: Any) -> None:
+    def replace(self, keys: _Values, values: _Values) -> None:
         """Fills the table."""
         self.fill(iter(self.pairs(keys, values)))
 
 
-def _told(value: Any) -> Any:
+def _told(value: object) -> object:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 class MutableTable(Table):
     """A table whose entries come and go."""
 
-    def insert(self, keys: Any, values: Any) -> None:
+    def insert(self, keys: _Values, values: _Values) -> None:
         """Adds entries, or gives keys new values."""
         pairs = self.pairs(keys, values)
         with self.lock:
             self.entries.update(pairs)
 
-    def remove(self, keys: Any) -> None:
+    def remove(self, keys: _Values) -> None:
         with self.lock:
             for key in self.rows(keys):
                 self.entries.pop(key, None)
 
-    def replace(self, keys: Any, values: Any) -> None:
+    def replace(self, keys: _Values, values: _Values) -> None:
         """These entries instead of all others."""
         pairs = self.pairs(keys, values)
         with self.lock:
@@ -206,7 +210,9 @@ class MutableTable(Table):
 class DenseTable(MutableTable):
     """A mutable table that is exported as TensorFlow keeps it: buckets, of which many are empty."""
 
-    def __init__(self, *args: Any, empty_key: Any, deleted_key: Any, buckets: int, load: float) -> None:
+    def __init__(
+        self, *args: Any, empty_key: _Values, deleted_key: _Values, buckets: int, load: float
+    ) -> None:
         super().__init__(*args)
         if buckets < 4 or buckets & (buckets - 1):
             raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {buckets}")
@@ -217,9 +223,9 @@ class DenseTable(MutableTable):
             raise invalid("Empty and deleted keys cannot be equal")
         self.empty, self.deleted = self.rows(empty_key)[0], self.rows(deleted_key)[0]
         self.buckets, self.load = buckets, load
-        self.holes: list = []  # what is left in buckets whose key was removed
+        self.holes: list[Any] = []  # what is left in buckets whose key was removed
 
-    def _check(self, given: Any) -> None:
+    def _check(self, given: _Values) -> None:
         shape = np.shape(given)
         wanted = (shape[0] if shape else 1, *self.key_shape)
         if np.prod(shape) != np.prod(wanted):
@@ -229,11 +235,11 @@ class DenseTable(MutableTable):
             if special in keys:
                 raise invalid(f"Using the {what}_key as a table key is not allowed")
 
-    def find(self, keys: Any, default: Any) -> np.ndarray:
+    def find(self, keys: _Values, default: _Values) -> np.ndarray:
         self._check(keys)
         return super().find(keys, default)
 
-    def insert(self, keys: Any, values: Any) -> None:
+    def insert(self, keys: _Values, values: _Values) -> None:
         self._check(keys)
         # Every key counts as a new one.
         wanted = self.size() + len(self.rows(keys))
@@ -241,13 +247,13 @@ class DenseTable(MutableTable):
             self.buckets, self.holes = self.buckets * 2, []
         super().insert(keys, values)
 
-    def remove(self, keys: Any) -> None:
+    def remove(self, keys: _Values) -> None:
         self._check(keys)
         with self.lock:
             self.holes += [self.entries[k] for k in dict.fromkeys(self.rows(keys)) if k in self.entries]
         super().remove(keys)
 
-    def replace(self, keys: Any, values: Any) -> None:
+    def replace(self, keys: _Values, values: _Values) -> None:
         """The entries of exported buckets instead of all others."""
         keys = np.asarray(keys)
         flat = keys.reshape(len(keys), -1).tolist()
@@ -263,6 +269,7 @@ class DenseTable(MutableTable):
         """All buckets: their keys, and their values (zero where the key is empty, the last one where it is deleted)."""
         own, held = super().export()
         width = int(np.prod(self.key_shape, dtype=np.int64))
+        # The layout of the buckets is part of TensorFlow's checkpoints, so hashes and probing follow its implementation.
         keys = np.empty((self.buckets, width), own.dtype)
         keys[:] = np.array([self.empty], own.dtype).reshape(1, width)
         values = zeros_of((self.buckets, int(np.prod(self.value_shape, dtype=np.int64))), held.dtype)

@@ -1,14 +1,18 @@
-"""What a TensorArray or a Stack holds while a step runs."""
+"""The contents of a TensorArray or a Stack while a step runs."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
 
 
 class ArrayStore:
@@ -51,12 +55,12 @@ class ArrayStore:
         self.name = name
         self.adds = adds  # a gradient: what is written twice is added up
         self.closed = False
-        self.elements: list[Any] = [None] * size
+        self.elements: list[Array | None] = [None] * size
         self.flags: list[str] = [""] * size  # "w" written, "r" read, "c" cleared, "?" perhaps written
-        self.shapes: list[Any] = [None] * size
+        self.shapes: list[tuple[int, ...] | None] = [None] * size
         self.grads: dict[bytes, ArrayStore] = {}
         #: all elements as one array, if there is one: those marked written that are None in `elements` are here
-        self.dense: Any = None
+        self.dense: Array | None = None
 
     def _wrong(self, text: str) -> errors.OpError:
         return errors.invalid(f"TensorArray {self.name}: {text}")
@@ -65,7 +69,7 @@ class ArrayStore:
         if self.closed:
             raise errors.invalid(f"TensorArray {self.name} has already been closed.")
 
-    def write(self, index: int, value: Any) -> None:
+    def write(self, index: int, value: Array) -> None:
         """Sets one element."""
         self._open()
         size = len(self.elements)
@@ -84,13 +88,15 @@ class ArrayStore:
         if self.dense is not None:
             self._spread()
         flags = self.flags[index]
-        if self.adds and self.elements[index] is not None:
-            if self.elements[index].shape != value.shape:
+        before = self.elements[index]
+        # Gradients of several readers of one element add up; in any other array a second write is an error.
+        if self.adds and before is not None:
+            if before.shape != value.shape:
                 raise self._wrong(
                     f"Could not aggregate to TensorArray index {index} because the existing shape is "
-                    f"{_text(self.elements[index].shape)} but the new input shape is {_text(value.shape)}."
+                    f"{_text(before.shape)} but the new input shape is {_text(value.shape)}."
                 )
-            self.elements[index] = np.add(self.elements[index], value)
+            self.elements[index] = np.add(before, value)
             return
         if "r" in flags:
             raise self._wrong(
@@ -104,7 +110,7 @@ class ArrayStore:
         self.shapes[index] = value.shape
         self.flags[index] = "w"
 
-    def _check_shape(self, index: int, value: Any) -> None:
+    def _check_shape(self, index: int, value: Array) -> None:
         known = self.shape._d
         if known is not None and (
             len(known) != value.ndim
@@ -118,7 +124,7 @@ class ArrayStore:
         if self.identical and (known is None or None in known):
             self.shape = TensorShape._of(value.shape)
 
-    def read(self, index: int) -> Any:
+    def read(self, index: int) -> Array:
         """One element; it is gone then, if the array clears after reading."""
         self._open()
         size = len(self.elements)
@@ -139,7 +145,7 @@ class ArrayStore:
             self.elements[index] = None
         return value
 
-    def _missing(self, index: int) -> Any:
+    def _missing(self, index: int) -> Array:
         shape = self.shapes[index]
         if shape is None and self.shape.is_fully_defined():
             shape = tuple(self.shape.as_list())
@@ -160,7 +166,7 @@ class ArrayStore:
             if value is None and self.flags[i] in ("w", "wr", "?"):
                 self.elements[i] = dense[i]
 
-    def packed(self) -> Any:
+    def packed(self) -> Array | None:
         """All elements as one array; None when there are none, or none that fit together."""
         if self.dense is not None:
             return self.dense
@@ -170,22 +176,23 @@ class ArrayStore:
         zeros = np.zeros(shapes.pop(), self.dtype.np_dtype)
         return np.stack([zeros if v is None else v for v in self.elements])
 
-    def fill(self, dense: Any) -> None:
+    def fill(self, dense: Array) -> None:
         """Takes all elements from one array."""
         count = len(self.elements)
         self.dense = dense
         self.elements = [None] * count
+        # A compiled loop writes all rows at once and does not tell which of them it wrote.
         self.flags = [f or "?" for f in self.flags]
         self.shapes = [tuple(dense.shape[1:])] * count
         if self.identical:
             self.shape = TensorShape._of(tuple(dense.shape[1:]))
 
-    def keep(self, dense: Any) -> None:
+    def keep(self, dense: Array) -> None:
         """Notes the array whose rows the elements are."""
         self.dense = dense
 
-    def whole(self, indices: Any) -> Any:
-        """All elements as one array, if that is what `indices` ask for and it is at hand."""
+    def whole(self, indices: Array) -> Array | None:
+        """All elements as one array, if `indices` ask for all and the array is at hand."""
         count = len(self.elements)
         if self.dense is None or len(indices) != count or "c" in "".join(self.flags):
             return None
@@ -210,7 +217,7 @@ class ArrayStore:
         return found
 
 
-def _text(shape: Any) -> str:
+def _text(shape: Iterable[int]) -> str:
     return "[" + ",".join(str(d) for d in shape) + "]"
 
 
@@ -225,10 +232,10 @@ class StackStore:
     def __init__(self, most: int, name: str) -> None:
         self.most = most
         self.name = name
-        self.items: list = []
+        self.items: list[Any] = []
         self.closed = False
 
-    def push(self, value: Any) -> None:
+    def push(self, value: object) -> None:
         """Puts a value on top."""
         self._open()
         if 0 <= self.most <= len(self.items):
@@ -246,8 +253,8 @@ class StackStore:
         self.shorten(top.count - 1)
         return np.asarray(top.rows)[top.count]
 
-    def packed(self) -> tuple:
-        """What lies on top as one array, and how many values that are; no array if they do not fit together."""
+    def packed(self) -> tuple[Array | None, np.int32]:
+        """The values on top as one array, and their number; no array if their shapes differ."""
         if self.items and isinstance(self.items[-1], _Chunk):
             return self.items[-1].rows, np.int32(self.items[-1].count)
         values = self.items[self._single() :]
@@ -261,13 +268,13 @@ class StackStore:
             start -= 1
         return start
 
-    def fill(self, rows: Any, count: int) -> None:
+    def fill(self, rows: Array, count: int) -> None:
         """Puts the first rows of an array on top."""
         if count:
             self.items.append(_Chunk(rows, count))
 
     def shorten(self, count: int) -> None:
-        """Leaves only the lowest values of what `packed` gave."""
+        """Leaves only the lowest of the values that `packed` gave."""
         if isinstance(self.items[-1], _Chunk):
             self.items[-1].count = count
             if not count:
@@ -283,6 +290,6 @@ class StackStore:
 class _Chunk:
     __slots__ = ("count", "rows")
 
-    def __init__(self, rows: Any, count: int) -> None:
+    def __init__(self, rows: Array, count: int) -> None:
         self.rows = rows
         self.count = count

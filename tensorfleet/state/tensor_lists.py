@@ -1,13 +1,20 @@
-"""Lists of tensors as values: what changes one gives another."""
+"""Lists of tensors as immutable values: a change gives a new list."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from tensorfleet.base.shapes import AnyShape
+
+
+# Lists may lie in lists.
+_Element: TypeAlias = "np.ndarray | TensorList"
 
 
 class TensorList:
@@ -16,13 +23,15 @@ class TensorList:
     __slots__ = ("dtype", "elements", "most", "of_shape")
     shape = ()  # of the list itself, which is one value
 
-    def __init__(self, dtype: dtypes.DType, of_shape: TensorShape, elements: list, most: int = -1) -> None:
+    def __init__(
+        self, dtype: dtypes.DType, of_shape: TensorShape, elements: list[Any], most: int = -1
+    ) -> None:
         self.dtype = dtype
         self.of_shape = of_shape
         self.elements = elements
         self.most = most
 
-    def having(self, elements: list) -> TensorList:
+    def having(self, elements: list[Any]) -> TensorList:
         """A list of the same kind with other elements."""
         return TensorList(self.dtype, self.of_shape, elements, self.most)
 
@@ -53,7 +62,7 @@ class TensorList:
                 f"Invalid data types; op elements {dtype.name} but list elements {self.dtype.name}"
             )
 
-    def check_shape(self, value: Any, what: str) -> None:
+    def check_shape(self, value: _Element, what: str) -> None:
         """The error for a value that does not fit."""
         if not self.of_shape.is_compatible_with(value.shape):
             raise errors.invalid(
@@ -65,8 +74,9 @@ class TensorList:
         value = self.elements[index]
         shape = merged(wanted, self.of_shape)
         if value is not None:
-            merged(shape, TensorShape(value.shape))
-            return value
+            element: np.ndarray = value
+            merged(shape, TensorShape(element.shape))
+            return element
         if not shape.is_fully_defined():
             raise errors.invalid(
                 "Trying to read an uninitialized tensor but element_shape is not fully defined: "
@@ -74,7 +84,7 @@ class TensorList:
             )
         return np.zeros(shape.as_list(), self.dtype.np_dtype)
 
-    def common_shape(self, chosen: list, wanted: TensorShape, verb: str) -> TensorShape:
+    def common_shape(self, chosen: list[Any], wanted: TensorShape, verb: str) -> TensorShape:
         """The shape that some elements have together; it must be known."""
         shape = merged(wanted, self.of_shape)
         for value in chosen:
@@ -91,10 +101,11 @@ class TensorList:
             what = "gather uninitialized tensors from a list with"
         raise errors.invalid(f"Tried to {what} non-fully-defined element_shape: {_text(shape)}")
 
-    def together(self, chosen: list, wanted: TensorShape, verb: str) -> np.ndarray:
+    def together(self, chosen: list[Any], wanted: TensorShape, verb: str) -> np.ndarray:
         """Some elements as one tensor; zeros for those never set."""
         dims = tuple(self.common_shape(chosen, wanted, verb).as_list())
         made = np.zeros((len(chosen), *dims), self.dtype.np_dtype)
+        # np.zeros of objects gives the number 0.
         if self.dtype == dtypes.string:
             made[...] = b""
         for i, value in enumerate(chosen):
@@ -103,16 +114,16 @@ class TensorList:
         return made
 
 
-def _zeros_of(value: Any) -> Any:
+def _zeros_of(value: _Element) -> _Element:
     return value.zeros() if isinstance(value, TensorList) else np.zeros_like(value)
 
 
-def _element(value: Any) -> Any:
+def _element(value: object) -> _Element:
     return value if isinstance(value, TensorList) else np.asarray(value)
 
 
 def merged(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes tell together."""
+    """The dimensions known from both shapes."""
     if a.rank is not None and b.rank is not None and a.rank != b.rank:
         raise errors.invalid(f"Incompatible ranks during merge: {a.rank} vs. {b.rank}")
     try:
@@ -121,8 +132,8 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
         raise errors.invalid(f"Incompatible shapes during merge: {_text(a)} vs. {_text(b)}") from None
 
 
-def shape_from(value: Any) -> TensorShape:
-    """The shape that a scalar -1, or sizes with -1 for what is not known, stand for."""
+def shape_from(value: object) -> TensorShape:
+    """The shape that a scalar -1, or sizes with -1 for unknown ones, stand for."""
     sizes = np.asarray(value)
     if sizes.ndim == 0:
         if sizes != -1:
@@ -133,7 +144,7 @@ def shape_from(value: Any) -> TensorShape:
     return TensorShape([None if d < 0 else int(d) for d in sizes])
 
 
-def _text(shape: Any) -> str:
+def _text(shape: AnyShape) -> str:
     shape = TensorShape(shape)
     if shape.rank is None:
         return "<unknown>"

@@ -1,1 +1,1 @@
-"""What our tests use, and yours may: clusters of processes, faults, bad networks, sample calls of every op."""
+"""Tools for our tests and yours: clusters of processes, faults, bad networks, sample calls of every op."""

@@ -7,13 +7,16 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.session_run_hook import SessionRunHook
 from tensorfleet.testing import fork_server as nursery
 from tensorfleet.testing.fork_server import Child
 from tensorfleet.testing.proxy import Proxy
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.session_run_hook import SessionRunContext
 
 _START_SECONDS = 60.0
 
@@ -34,7 +37,7 @@ def free_addresses(**jobs: int) -> dict[str, list[str]]:
 
 
 def _state(pid: int) -> str | None:
-    """What a process is doing (T: it is stopped), where the system says."""
+    """The state of a process (T: stopped), where the system provides it."""
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rpartition(")")[2].split()[0]
@@ -43,7 +46,7 @@ def _state(pid: int) -> str | None:
 
 
 class ProcessCluster:
-    """Servers in processes of their own, ended with the `with` block, whatever happens inside.
+    """Servers in separate processes, which always end with the `with` block.
 
         with ProcessCluster(ps=1, worker=2) as cluster:
             with tf.Session(cluster.target("worker", 0)) as sess:
@@ -56,9 +59,9 @@ class ProcessCluster:
 
     def __init__(
         self,
-        here: Any = (),
+        here: Iterable[tuple[str, int]] = (),
         env: dict[str, str] | None = None,
-        proxied: Any = (),
+        proxied: Iterable[tuple[str, int]] = (),
         seed: int = 0,
         **jobs: int,
     ) -> None:
@@ -98,11 +101,11 @@ class ProcessCluster:
         self.close()
 
     def target(self, job: str, index: int) -> str:
-        """What to pass to `tf.Session` for a session on that task."""
+        """The target of a `tf.Session` on that task."""
         return f"grpc://{self.cluster[job][index]}"
 
     def spec(self, job: str, index: int) -> dict[str, list[str]]:
-        """The cluster as one task is told of it: where it listens itself, and where it reaches the others."""
+        """The cluster as one task sees it: its own listening address, and the addresses it reaches the others at."""
         made = {name: list(addresses) for name, addresses in self.cluster.items()}
         made[job][index] = self._addresses[job][index]
         return made
@@ -119,7 +122,7 @@ class ProcessCluster:
         if wait:
             self.wait_until_up(job, index)
 
-    def script(self, path: Any, *arguments: str) -> Child:
+    def script(self, path: str | os.PathLike[str], *arguments: str) -> Child:
         """Runs a Python script in a process of its own, which ends with the cluster at the latest."""
         child = nursery.start(str(path), script=str(path), arguments=list(arguments), env=self._env)
         self._scripts.append(child)
@@ -188,7 +191,7 @@ class ProcessCluster:
 
 
 class FaultHook(SessionRunHook):
-    """Does something to a cluster at a step: `FaultHook({10: lambda: cluster.kill("ps", 0)})` before the tenth run.
+    """Injects a fault into a cluster at a step: `FaultHook({10: lambda: cluster.kill("ps", 0)})` before the tenth run.
 
     For `tf.train.MonitoredTrainingSession(hooks=[...])`. Each is done once, whatever happens to the session afterwards.
     """
@@ -197,8 +200,8 @@ class FaultHook(SessionRunHook):
         self._faults = dict(faults)
         self.runs = 0
 
-    def before_run(self, run_context: Any) -> None:
-        """Counts the runs, and does what is due."""
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Counts the runs, and injects the faults that are due."""
         self.runs += 1
         for step in sorted(s for s in self._faults if s <= self.runs):
             print(f"[cluster] at step {self.runs}:", flush=True)

@@ -1,4 +1,4 @@
-"""Processes for tests, started in a moment: they are forked from one that has imported everything already.
+"""Processes for tests that start quickly: they are forked from one that has imported everything already.
 
 `start(...)` asks that one process, made when first needed, for a child; what it gives is used like a
 `subprocess.Popen`. Children end with the process that asked for them, however that ends.
@@ -23,7 +23,7 @@ _START_SECONDS = 120.0
 
 
 class Child:
-    """A process of the nursery, with what tests use of `subprocess.Popen`."""
+    """A forked process, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, number: int, label: str) -> None:
         self._number = number
@@ -143,14 +143,15 @@ def start(label: str, **wish: Any) -> Child:
 # -- inside the nursery -------------------------------------------------------------------------------
 
 
-def _serve(wish: dict) -> None:
+def _serve(wish: dict[str, Any]) -> None:
     from tensorfleet.cluster.server import Server
 
     Server(wish["cluster"], wish["job"], int(wish["index"])).join()
 
 
-def _run(wish: dict) -> None:
-    """What a child does."""
+def _run(wish: dict[str, Any]) -> None:
+    """Runs a child's script or server."""
+    # The parent's environment is that of the first test that needed a process.
     os.environ.clear()
     os.environ.update(wish["env"])
     if "script" in wish:
@@ -183,8 +184,8 @@ class _Forker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the test
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
-    def go(self) -> dict | None:
-        """Forks until there is nothing more to do; in a child, returns what it is to be."""
+    def go(self) -> dict[str, Any] | None:
+        """Forks until standard input ends; in a child, returns its request."""
         watched = selectors.DefaultSelector()
         watched.register(0, selectors.EVENT_READ)
         watched.register(self._woken, selectors.EVENT_READ)
@@ -201,12 +202,12 @@ class _Forker:
                     return None
                 *lines, heard = (heard + more).split(b"\n")
                 for line in lines:
-                    wish = json.loads(line)
+                    wish: dict[str, Any] = json.loads(line)
                     if self._fork(wish):
                         watched.close()
                         return wish
 
-    def _fork(self, wish: dict) -> bool:
+    def _fork(self, wish: dict[str, Any]) -> bool:
         pid = os.fork()
         if pid:
             self._children[pid] = wish["number"]
@@ -217,7 +218,9 @@ class _Forker:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for fd in (self._life, self._woken, self._wake, self._out):
             os.close(fd)
+        # Requests on standard input are for the parent only.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # The parent holds the other end of this pipe: the kernel closes it however the parent ends.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         return True
 
@@ -229,7 +232,7 @@ class _Forker:
                     return
                 self._tell(number=self._children.pop(pid), code=os.waitstatus_to_exitcode(status))
 
-    def _tell(self, **what: Any) -> None:
+    def _tell(self, **what: int) -> None:
         with contextlib.suppress(OSError):
             os.write(self._out, json.dumps(what).encode() + b"\n")
 

@@ -9,13 +9,20 @@ import random
 import socket
 import types
 import typing
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import wire
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
+
+    from tensorfleet.base.protos import GraphDef
+    from tensorfleet.base.types import Buffer
 
 _NUMBERS = (0, 1, -1, 2, 7, 127, 128, 255, 256, 1 << 31, -(1 << 31), 1 << 40, (1 << 63) - 1, -(1 << 63))
 
@@ -46,7 +53,7 @@ class Mutator:
             del made[r.randrange(len(made) + 1) :]
         return bytes(made)
 
-    def message(self, message: Any, depth: int = 0) -> None:
+    def message(self, message: Message, depth: int = 0) -> None:
         """Changes one field of a protocol message, or of one inside it."""
         r = self.random
         fields = [f for f, _ in message.ListFields()]
@@ -61,7 +68,7 @@ class Mutator:
         else:
             self._set(lambda v: setattr(message, field.name, v), value)
 
-    def _repeated(self, message: Any, field: Any, values: Any, depth: int) -> None:
+    def _repeated(self, message: Message, field: FieldDescriptor, values: Any, depth: int) -> None:
         r = self.random
         if hasattr(values, "keys"):
             key = r.choice(sorted(values))
@@ -82,7 +89,7 @@ class Mutator:
         else:
             self._set(lambda v: values.__setitem__(at, v), values[at])
 
-    def _set(self, put: Any, value: Any) -> None:
+    def _set(self, put: Callable[[Any], object], value: Any) -> None:
         r = self.random
         try:
             if isinstance(value, bool):
@@ -100,16 +107,16 @@ class Mutator:
 
 
 class _Tape:
-    """In the place of a socket: keeps what is sent."""
+    """A stand-in for a socket that keeps the sent bytes."""
 
     def __init__(self) -> None:
         self.data = bytearray()
 
-    def sendall(self, data: Any) -> None:
+    def sendall(self, data: Buffer) -> None:
         """Keeps the data."""
         self.data += bytes(data)
 
-    def sendmsg(self, views: Any) -> int:
+    def sendmsg(self, views: Iterable[Buffer]) -> int:
         """Keeps the data of all of them."""
         before = len(self.data)
         for view in views:
@@ -152,7 +159,7 @@ def _sample_of(hint: Any, full: bool) -> Any:
     return {bool: True, int: 1, str: "c:0"}[hint]
 
 
-def _is_said(field: dataclasses.Field) -> bool:
+def _is_said(field: dataclasses.Field[Any]) -> bool:
     has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
     return not has_default or field.name in _SAMPLES
 
@@ -226,7 +233,7 @@ def _packed_mistakes(message: type[messages.Message]) -> Iterator[Mistake]:
 
 
 def _changed(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """A JSON value with one thing in it changed, and what that is."""
+    """Variants of a JSON value with one change each, and a description of the change."""
     inside: Any = ()
     if isinstance(value, dict):
         yield f"{where} has one more", {**value, "no such field": 1}
@@ -246,7 +253,7 @@ def _changed(value: Any, where: str) -> Iterator[tuple[str, Any]]:
         yield f"{where} is {str(wrong)[:20]}", wrong
 
 
-def fits(hint: Any, value: Any) -> bool:
+def fits(hint: Any, value: object) -> bool:
     """Whether a JSON value may be read as a type: said once more, in other words than the decoder's."""
     if dataclasses.is_dataclass(hint):
         hints = typing.get_type_hints(hint)
@@ -276,7 +283,7 @@ def fits(hint: Any, value: Any) -> bool:
 # -- graphs and connections ---------------------------------------------------------------------------
 
 
-def graph_def(small: bool = False) -> Any:
+def graph_def(small: bool = False) -> GraphDef:
     """A graph with something of everything: constants, variables, shapes, a queue; unless `small`, a branch and a loop."""
     tf: Any = importlib.import_module("tensorfleet")  # all its names are made at run time
 
@@ -293,10 +300,11 @@ def graph_def(small: bool = False) -> Any:
             y = tf.nn.relu(parts[0])[:, tf.newaxis, ::1] + tf.reduce_sum(tf.fill([2, 2], 0.5), axis=0)
             tf.pad(y, [[0, 1]] * 3)
             tf.string_join(["a", tf.as_string(tf.size(s))])
-    return graph.as_graph_def()
+    made: GraphDef = graph.as_graph_def()
+    return made
 
 
-def heard(data: bytes) -> Iterator[Any]:
+def heard(data: bytes) -> Iterator[wire.Frame]:
     """The frames that a connection over which this came gives, until it ends or one makes no sense."""
     here, there = socket.socketpair()
     with here, there:

@@ -1,29 +1,33 @@
-"""Graphs that nobody honest would send: each must be refused, at once, by whoever is given it.
+"""Malformed graphs: importers and servers must refuse each of them at once.
 
-`EVIL` maps what is wrong with a graph to a function that makes its GraphDef.
+`MALFORMED` maps the defect of a graph to a function that makes its GraphDef.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tensorfleet.graph.checking import DEEPEST
+from tensorfleet.graph.checking import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import AttrValue, FunctionDef, GraphDef, NodeDef, TensorShapeProto
 
 FLOAT, INT32, STRING, RESOURCE, VARIANT = 1, 3, 7, 20, 21
-EVIL: dict[str, Callable[[], Any]] = {}
+_Make: TypeAlias = "Callable[[], GraphDef]"
+MALFORMED: dict[str, _Make] = {}
 
 
-def _is(what: str) -> Callable:
-    def register(make: Callable[[], Any]) -> Callable[[], Any]:
-        EVIL[what] = make
+def _is(what: str) -> Callable[[_Make], _Make]:
+    def register(make: _Make) -> _Make:
+        MALFORMED[what] = make
         return make
 
     return register
 
 
-def node(name: str, op: str, inputs: Iterable[str] = (), **attrs: Any) -> Any:
+def node(name: str, op: str, inputs: Iterable[str] = (), **attrs: Any) -> NodeDef:
     """A NodeDef; an int attribute named as a type (`T`, `dtype`) is one."""
     from tensorfleet.base.protos import NodeDef
 
@@ -50,12 +54,12 @@ def node(name: str, op: str, inputs: Iterable[str] = (), **attrs: Any) -> Any:
     return made
 
 
-def _dims(shape: Any, sizes: Iterable[int]) -> None:
+def _dims(shape: TensorShapeProto, sizes: Iterable[int]) -> None:
     for size in sizes:
         shape.dim.add(size=size)
 
 
-def graph(*nodes: Any) -> Any:
+def graph(*nodes: NodeDef) -> GraphDef:
     """A GraphDef of these nodes."""
     from tensorfleet.base.protos import GraphDef
 
@@ -64,13 +68,13 @@ def graph(*nodes: Any) -> Any:
     return made
 
 
-def _repeated(given: Any, count: int) -> Any:
+def _repeated(given: NodeDef, count: int) -> GraphDef:
     from tensorfleet.base.protos import GraphDef
 
     return GraphDef.FromString(graph(given).SerializeToString() * count)
 
 
-def tensor(dtype: int, sizes: Iterable[int], content: bytes = b"", **values: Any) -> Any:
+def tensor(dtype: int, sizes: Iterable[int], content: bytes = b"", **values: Any) -> AttrValue:
     """An attribute that holds a TensorProto."""
     from tensorfleet.base.protos import AttrValue
 
@@ -83,17 +87,17 @@ def tensor(dtype: int, sizes: Iterable[int], content: bytes = b"", **values: Any
     return made
 
 
-def constant(sizes: Iterable[int], content: bytes = b"", dtype: int = FLOAT, **values: Any) -> Any:
+def constant(sizes: Iterable[int], content: bytes = b"", dtype: int = FLOAT, **values: Any) -> GraphDef:
     """A graph of one constant, which claims a shape."""
     return graph(node("c", "Const", dtype=dtype, value=tensor(dtype, sizes, content, **values)))
 
 
-def one(name: str = "c") -> Any:
+def one(name: str = "c") -> NodeDef:
     """A good constant."""
     return node(name, "Const", dtype=FLOAT, value=tensor(FLOAT, [], float_val=[1.0]))
 
 
-def function(name: str, *nodes: Any) -> Any:
+def function(name: str, *nodes: NodeDef) -> FunctionDef:
     """A FunctionDef without arguments."""
     from tensorfleet.base.protos import FunctionDef
 
@@ -103,7 +107,7 @@ def function(name: str, *nodes: Any) -> Any:
     return made
 
 
-def call(name: str, called: str) -> Any:
+def call(name: str, called: str) -> NodeDef:
     """A node that calls a function."""
     from tensorfleet.base.protos import AttrValue
 
@@ -115,15 +119,15 @@ def call(name: str, called: str) -> Any:
 # -- cycles and references ----------------------------------------------------------------------------
 
 
-def _ring(count: int, op: str = "Identity") -> Any:
+def _ring(count: int, op: str = "Identity") -> GraphDef:
     return graph(*(node(f"n{i}", op, [f"n{(i + 1) % count}"], T=FLOAT) for i in range(count)))
 
 
-def _ring_of_controls(count: int) -> Any:
+def _ring_of_controls(count: int) -> GraphDef:
     return graph(*(node(f"n{i}", "NoOp", [f"^n{(i + 1) % count}"]) for i in range(count)))
 
 
-EVIL.update(
+MALFORMED.update(
     {
         "a node that needs itself": lambda: _ring(1),
         "two nodes that need each other": lambda: _ring(2),
@@ -175,17 +179,17 @@ _NAMES = {
     "a name 10,000 scopes deep": "/".join(["a"] * 10_000),
 }
 for _what, _name in _NAMES.items():
-    EVIL[_what] = functools.partial(lambda name: graph(node(name, "NoOp")), _name)
+    MALFORMED[_what] = functools.partial(lambda name: graph(node(name, "NoOp")), _name)
 
 
 @_is("two nodes of one name")
-def _twins() -> Any:
+def _twins() -> GraphDef:
     return graph(one("a"), one("a"))
 
 
 # -- ops, attributes and types ------------------------------------------------------------------------
 
-EVIL.update(
+MALFORMED.update(
     {
         "an op that is not known": lambda: graph(node("a", "RunShellCommand", command=b"reboot")),
         "an op of no name": lambda: graph(node("a", "")),
@@ -217,7 +221,7 @@ EVIL.update(
 
 # -- sizes --------------------------------------------------------------------------------------------
 
-EVIL.update(
+MALFORMED.update(
     {
         "a constant of 2**63 elements": lambda: constant([1 << 31, 1 << 32]),
         "a constant of 2**62 elements": lambda: constant([1 << 62]),
@@ -248,14 +252,14 @@ EVIL.update(
 # -- nesting ------------------------------------------------------------------------------------------
 
 
-def _library(*functions: Any) -> Any:
+def _library(*functions: FunctionDef) -> GraphDef:
     made = graph(call("a", "f0"))
     made.library.function.extend(functions)
     return made
 
 
 @_is("loops 10,000 deep")
-def _loops() -> Any:
+def _loops() -> GraphDef:
     enters = [
         node(f"e{i}", "Enter", [f"e{i - 1}" if i else "c"], T=FLOAT, frame_name=b"f%d" % i)
         for i in range(10_000)
@@ -263,7 +267,7 @@ def _loops() -> Any:
     return graph(one(), *enters)
 
 
-EVIL.update(
+MALFORMED.update(
     {
         "a function that calls itself": lambda: _library(function("f0", call("a", "f0"))),
         "functions that call each other": lambda: _library(
@@ -273,8 +277,8 @@ EVIL.update(
             *(function(f"f{i}", call("a", f"f{i + 1}")) for i in range(10_000)), function("f10000", one())
         ),
         "functions just too deep": lambda: _library(
-            *(function(f"f{i}", call("a", f"f{i + 1}")) for i in range(DEEPEST)),
-            function(f"f{DEEPEST}", one()),
+            *(function(f"f{i}", call("a", f"f{i + 1}")) for i in range(MAX_DEPTH)),
+            function(f"f{MAX_DEPTH}", one()),
         ),
         "two functions of one name": lambda: _library(function("f0", one()), function("f0", one("d"))),
         "a function with a name that goes up": lambda: _library(function("f0", one("../../x"))),

@@ -1,4 +1,4 @@
-"""A network with faults: a proxy before a task that cuts, delays, throttles, corrupts and partitions what goes through.
+"""A network with faults: a proxy before a task that cuts, delays, throttles, corrupts and partitions its traffic.
 
     with Proxy("localhost:2222", seed=7) as network:
         ...                                   # clients use network.address in place of localhost:2222
@@ -21,15 +21,15 @@ import threading
 import time
 from typing import Literal
 
-_PIECE = 1 << 16
-_HELD = 64  # pieces of one connection, one way
-_LOOK_EVERY = 0.05  # seconds between looks at what has changed
+_PIECE_BYTES = 1 << 16
+_MAX_HELD_PIECES = 64  # pieces of one connection, one way
+_POLL_SECONDS = 0.05  # seconds between looks at what has changed
 
 Way = Literal["to the server", "to the client", "both"]
 
 
 class _Faults:
-    """What is done to the bytes that go one way."""
+    """The faults of the bytes that go one way."""
 
     def __init__(self) -> None:
         self.delay = 0.0
@@ -40,7 +40,7 @@ class _Faults:
 
 
 class Proxy:
-    """Listens at `address` and passes on what comes to the task at `target`, with the faults that are set."""
+    """Listens at `address` and forwards to the task at `target`, with the faults that are set."""
 
     def __init__(self, target: str, seed: int = 0, name: str | None = None, quiet: bool = False) -> None:
         host, _, port = target.rpartition(":")
@@ -54,7 +54,7 @@ class Proxy:
         self._pairs: set[_Pair] = set()
         self._closed = threading.Event()
         self._listener = socket.create_server(("localhost", 0), backlog=128)
-        self._listener.settimeout(_LOOK_EVERY * 4)
+        self._listener.settimeout(_POLL_SECONDS * 4)
         self.address = f"localhost:{self._listener.getsockname()[1]}"
         self._say(f"listens at {self.address}, seed {seed}")
         threading.Thread(target=self._accept, name="tensorfleet-proxy", daemon=True).start()
@@ -84,11 +84,11 @@ class Proxy:
         self._set("reset", chance, way, f"resets {way} with chance {chance}")
 
     def partition(self, way: Way = "both") -> None:
-        """Nothing goes through any more, and nobody is told: connections stay open, and new ones get no answer."""
+        """Drops all traffic silently: connections stay open, and new ones get no answer."""
         self._set("blocked", True, way, f"lets nothing through, {way}")
 
     def heal(self) -> None:
-        """Takes all faults away. What was held back arrives."""
+        """Removes all faults. Bytes that were held back arrive."""
         with self._lock:
             for way in self._ways:
                 self._ways[way].__init__()  # type: ignore[misc]
@@ -145,7 +145,7 @@ class Proxy:
             self._pairs.add(pair)
         threads = []
         for way, source, sink in (("to the server", client, server), ("to the client", server, client)):
-            held: queue.Queue = queue.Queue(_HELD)
+            held: queue.Queue[tuple[float, bytes]] = queue.Queue(_MAX_HELD_PIECES)
             threads.append(threading.Thread(target=self._take, args=(pair, source, held), daemon=True))
             threads.append(threading.Thread(target=self._give, args=(pair, way, sink, held), daemon=True))
         for thread in threads:
@@ -159,27 +159,29 @@ class Proxy:
             self._pairs.discard(pair)
         pair.close()
 
-    def _take(self, pair: _Pair, source: socket.socket, held: queue.Queue) -> None:
-        """Reads what one side sends, and notes when. When much is held back already, the sender has to wait."""
+    def _take(self, pair: _Pair, source: socket.socket, held: queue.Queue[tuple[float, bytes]]) -> None:
+        """Reads the bytes of one side, and notes when they came. When many are held back, the sender has to wait."""
         data = b"-"
         try:
             while data:
-                data = source.recv(_PIECE)
+                data = source.recv(_PIECE_BYTES)
                 came = time.monotonic()
                 while not pair.over.is_set():
                     with contextlib.suppress(queue.Full):
-                        held.put((came, data), timeout=_LOOK_EVERY)
+                        held.put((came, data), timeout=_POLL_SECONDS)
                         break
         except OSError:
             pair.reset()
 
-    def _give(self, pair: _Pair, way: str, sink: socket.socket, held: queue.Queue) -> None:
+    def _give(
+        self, pair: _Pair, way: str, sink: socket.socket, held: queue.Queue[tuple[float, bytes]]
+    ) -> None:
         """Passes it on to the other side, with the faults of the moment."""
         faults = self._ways[way]
         try:
             while not pair.over.is_set():
                 with contextlib.suppress(queue.Empty):
-                    came, data = held.get(timeout=_LOOK_EVERY)
+                    came, data = held.get(timeout=_POLL_SECONDS)
                     if self._hold(pair, faults, came, len(data)):
                         return
                     if not data:
@@ -210,7 +212,7 @@ class Proxy:
         until = max(came + faults.delay, time.monotonic() + size / faults.rate if faults.rate else 0.0)
         while not pair.over.is_set() and (faults.blocked or time.monotonic() < until):
             left = until - time.monotonic()
-            pair.over.wait(_LOOK_EVERY if faults.blocked else min(max(left, 0.0), _LOOK_EVERY))
+            pair.over.wait(_POLL_SECONDS if faults.blocked else min(max(left, 0.0), _POLL_SECONDS))
         return pair.over.is_set()
 
 
@@ -236,7 +238,7 @@ class _Pair:
             sock.close()
 
     def close(self) -> None:
-        """Closes what is still open."""
+        """Closes all sockets that are still open."""
         self.over.set()
         for sock in self._ends:
             sock.close()

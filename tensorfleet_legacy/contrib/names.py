@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from tensorfleet.base.naming import homes, publish_lazily
+from tensorfleet_legacy.lazy_names import publish_from
 
 # The modules here, the places of their names under `tf.`, and the names.
 _PARTS: tuple[tuple[str, str, str], ...] = (
@@ -123,12 +120,5 @@ _PARTS: tuple[tuple[str, str, str], ...] = (
     ("contrib.layers.layers_gdn", "contrib.layers", "GDN gdn"),
     ("contrib.layers.rev_block_lib", "contrib.layers", "RevBlock recompute_grad rev_block"),
 )
-_HOMES = homes((f"{place}.{name}", module) for module, place, names in _PARTS for name in names.split())
-
-
-def _load(full: str) -> Any:
-    module = importlib.import_module(f"tensorfleet_legacy.{_HOMES[full]}")
-    return getattr(module, full.rpartition(".")[2])
-
-
-publish_lazily(_load, *_HOMES)
+for _module, _place, _names in _PARTS:
+    publish_from(_module, _names, _place)

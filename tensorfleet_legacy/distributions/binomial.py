@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,8 +44,7 @@ class _Trials(Distribution):
             (self._total,) = tensors(self._probs.dtype.base_dtype, total_count=total_count)
         self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given, scope)
 
-    def _batched(self) -> tuple:
-        return self._total, self._probs
+    _each: ClassVar[tuple[str, ...]] = ("_total", "_probs")
 
     def _counts(self, value: Tensor) -> Tensor:
         return embed_check_nonnegative_integer_form(value) if self._validate_args else value
@@ -183,8 +182,7 @@ class Geometric(_Trials):
             )
         self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given, scope)
 
-    def _batched(self) -> tuple:
-        return (self._probs,)
+    _each = ("_probs",)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         drawn = self._uniform(counted(count, self.batch_shape_tensor()), seed)

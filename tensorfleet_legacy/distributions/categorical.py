@@ -60,8 +60,7 @@ class Bernoulli(Distribution):
 
     _alike = ("logits",)
 
-    def _batched(self) -> tuple:
-        return (self._logits,)
+    _each = ("_logits",)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         size = counted(count, self.batch_shape_tensor())
@@ -178,16 +177,20 @@ class Categorical(_Classes):
         return cast(find("argmax")(self._logits, axis=-1), self._dtype)
 
 
-class OneHotCategorical(_Classes):
-    """One of several classes, as a vector with a one in its place."""
-
-    __init__ = with_defaults(_Classes.__init__, name="OneHotCategorical")
+class _VectorOfClasses(_Classes):
+    """A number for each class."""
 
     def _event_shape(self) -> TensorShape:
         return TensorShape(None) if self._logits.shape.rank is None else self._logits.shape[-1:]
 
     def _event_shape_tensor(self) -> Tensor:
         return shape_of(self._logits)[-1:]
+
+
+class OneHotCategorical(_VectorOfClasses):
+    """One of several classes, as a vector with a one in its place."""
+
+    __init__ = with_defaults(_Classes.__init__, name="OneHotCategorical")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return find("one_hot")(self._draw(count, seed), self.event_size, dtype=self._dtype)
@@ -211,7 +214,7 @@ def _kl_classes(a: _Classes, b: _Classes, name: str | None = None) -> Tensor:
         return apply("Sum", a.probs * (log_softmax(a.logits) - log_softmax(b.logits)), _LAST)
 
 
-class Multinomial(_Classes):
+class Multinomial(_VectorOfClasses):
     """How often each class comes in `total_count` draws."""
 
     def __init__(
@@ -231,12 +234,6 @@ class Multinomial(_Classes):
         self._start(self._probs.dtype.base_dtype, NOT_REPARAMETERIZED, given, scope)
 
     total_count = readonly("_total", "The number of draws.")
-
-    def _event_shape(self) -> TensorShape:
-        return TensorShape(None) if self._logits.shape.rank is None else self._logits.shape[-1:]
-
-    def _event_shape_tensor(self) -> Tensor:
-        return shape_of(self._logits)[-1:]
 
     def _batch_shape(self) -> TensorShape:
         return find("broadcast_static_shape")(super()._batch_shape(), self._total.shape)
@@ -317,8 +314,7 @@ class Poisson(Distribution):
     rate = readonly("_rate", "The mean.")
     log_rate = readonly("_log_rate", "The logarithm of the mean.")
 
-    def _batched(self) -> tuple:
-        return (self._rate,)
+    _each = ("_rate",)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return find("random_poisson")(self._rate, apply("Reshape", count, [1]), self._dtype, seed=seed)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tensorfleet.base.arguments import REQUIRED, like, taking
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
@@ -40,6 +42,27 @@ def tensors(dtype: Any = None, **values: Any) -> list[Tensor]:
         if kind is None and hasattr(v, "dtype"):
             kind = v.dtype.base_dtype if isinstance(v.dtype, DType) else v.dtype
     return [to_tensor(v, kind, name, preferred=np.float32) for name, v in values.items()]
+
+
+def turned(base: type, name: str, **functions: Callable[[Tensor], Tensor]) -> Any:
+    """An `__init__` like that of a distribution, some of whose parameters go through functions first."""
+    required: dict[str, Any] = dict.fromkeys(functions, REQUIRED)
+    own = like(base, name=name, **required)
+    parameters = [p for p in own.parameters if p not in ("validate_args", "allow_nan_stats", "name")]
+
+    def make(self: Any, given: dict[str, Any]) -> None:
+        with name_scope(given["name"]) as scope:
+            found = zip(parameters, tensors(**{p: given[p] for p in parameters}), strict=True)
+            changed = {p: functions[p](t) if p in functions else t for p, t in found}
+        base.__init__(self, **{**given, **changed, "name": scope})  # type: ignore[misc]
+        self._remember(given)
+
+    return taking(own)(make)
+
+
+def softplus(name: str | None = None) -> Callable[[Tensor], Tensor]:
+    """What makes any number positive."""
+    return partial(apply, "Softplus", name=name)
 
 
 def number(value: float, like: Tensor) -> Tensor:
@@ -173,9 +196,13 @@ class Distribution:
         """The same distribution with some parameters changed."""
         return type(self)(**{**self._given, **override_parameters_kwargs})
 
+    #: the attributes with one element per variable of the batch
+    _each: ClassVar[tuple[str, ...]] = ()
+
     def _batched(self) -> tuple:
-        """The parameters, each with one element per variable."""
-        raise TypeError(f"{type(self).__name__} does not say what its parameters are.")
+        if not self._each:
+            raise TypeError(f"{type(self).__name__} does not say what its parameters are.")
+        return tuple(getattr(self, name) for name in self._each)
 
     def _batch_shape(self) -> TensorShape:
         return joint_static_shape(*self._batched())

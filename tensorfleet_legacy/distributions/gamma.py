@@ -21,7 +21,9 @@ from tensorfleet_legacy.distributions.distribution import (
     Distribution,
     checked,
     number,
+    softplus,
     tensors,
+    turned,
 )
 from tensorfleet_legacy.distributions.kullback_leibler import RegisterKL
 from tensorfleet_legacy.distributions.normal import _another, positive, to_count
@@ -76,8 +78,7 @@ class Gamma(Distribution):
     _alike: ClassVar[tuple[str, ...]] = ("concentration", "rate")
     rate = readonly("_rate", "The inverse of the scale.")
 
-    def _batched(self) -> tuple:
-        return self._concentration, self._rate
+    _each = ("_concentration", "_rate")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return find("random_gamma")(
@@ -153,8 +154,7 @@ class Beta(Distribution):
         """The sum of both."""
         return self._a + self._b
 
-    def _batched(self) -> tuple:
-        return self._a, self._b
+    _each = ("_a", "_b")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         ones = ones_like(self.total_concentration)
@@ -349,35 +349,12 @@ class DirichletMultinomial(Dirichlet):
 class GammaWithSoftplusConcentrationRate(Gamma):
     """A gamma distribution whose parameters are softpluses of what is given."""
 
-    def __init__(
-        self,
-        concentration: Any,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "GammaWithSoftplusConcentrationRate",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            alpha, beta = (apply("Softplus", t) for t in tensors(concentration=concentration, rate=rate))
-        super().__init__(alpha, beta, validate_args, allow_nan_stats, scope)
-        self._remember(given)
+    __init__ = turned(Gamma, "GammaWithSoftplusConcentrationRate", concentration=softplus(), rate=softplus())
 
 
 class BetaWithSoftplusConcentration(Beta):
     """A beta distribution whose parameters are softpluses of what is given."""
 
-    def __init__(
-        self,
-        concentration1: Any,
-        concentration0: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "BetaWithSoftplusConcentration",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            both = tensors(concentration1=concentration1, concentration0=concentration0)
-            a, b = (apply("Softplus", t) for t in both)
-        super().__init__(a, b, validate_args, allow_nan_stats, scope)
-        self._remember(given)
+    __init__ = turned(
+        Beta, "BetaWithSoftplusConcentration", concentration1=softplus(), concentration0=softplus()
+    )

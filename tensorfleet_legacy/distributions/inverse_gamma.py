@@ -84,8 +84,7 @@ class HalfNormal(Distribution):
     scale = readonly("_scale", "The deviation of the normal variable.")
     _alike = ("scale",)
 
-    def _batched(self) -> tuple:
-        return (self._scale,)
+    _each = ("_scale",)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         size = counted(count, self.batch_shape_tensor())
@@ -124,27 +123,15 @@ def _kl_half_normal(a: HalfNormal, b: HalfNormal, name: str | None = None) -> Te
 class InverseGamma(Distribution):
     """The inverse of a gamma variable."""
 
-    def __init__(
-        self,
-        concentration: Any,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "InverseGamma",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            alpha, beta = tensors(concentration=concentration, rate=rate)
-            self._concentration = checked(validate_args, positive(alpha), alpha)
-            self._rate = checked(validate_args, positive(beta), beta)
-        self._start(alpha.dtype.base_dtype, FULLY_REPARAMETERIZED, given, scope)
+    _concentration: Tensor
+    _rate: Tensor
+    __init__ = with_defaults(Gamma.__init__, name="InverseGamma")
 
     concentration = readonly("_concentration", "The shape parameter.")
     rate = readonly("_rate", "The scale.")
     _alike = ("concentration", "rate")
 
-    def _batched(self) -> tuple:
-        return self._concentration, self._rate
+    _each = ("_concentration", "_rate")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         alpha, size = self._concentration, find("reshape")(count, [1])

@@ -210,8 +210,7 @@ class _Always(Distribution):
     atol = readonly("_atol", "How far a value may be away.")
     rtol = readonly("_rtol", "The same for each unit of `loc`.")
 
-    def _batched(self) -> tuple:
-        return (self._loc,)
+    _each = ("_loc",)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         return find("broadcast_to")(self._loc, counted(count, shape_of(self._loc)))

@@ -21,7 +21,9 @@ from tensorfleet_legacy.distributions.distribution import (
     checked,
     counted,
     number,
+    softplus,
     tensors,
+    turned,
 )
 from tensorfleet_legacy.distributions.kullback_leibler import RegisterKL
 
@@ -54,8 +56,7 @@ class _LocationScale(Distribution):
     loc = readonly("_loc", "Where the middle is.")
     scale = readonly("_scale", "How wide it is.")
 
-    def _batched(self) -> tuple:
-        return self._loc, self._scale
+    _each: ClassVar[tuple[str, ...]] = ("_loc", "_scale")
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self._loc) / self._scale
@@ -250,8 +251,7 @@ class StudentT(_LocationScale):
     _alike = ("df", "loc", "scale")
     df = readonly("_df", "The degrees of freedom.")
 
-    def _batched(self) -> tuple:
-        return self._df, self._loc, self._scale
+    _each = ("_df", "_loc", "_scale")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         normal = find("random_normal")(self._size(count), dtype=self._dtype, seed=seed)
@@ -314,54 +314,27 @@ class StudentT(_LocationScale):
         return apply("Select", df > number(limit, df), value, number(otherwise, value) * ones_like(value))
 
 
-class _SoftplusScale(_LocationScale):
-    """A distribution whose scale is the softplus of what is given."""
-
-    def __init__(
-        self,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "NormalWithSoftplusScale",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            loc, scale = tensors(loc=loc, scale=scale)
-            turned = apply("Softplus", scale, name="softplus_scale")
-        super().__init__(loc, turned, validate_args, allow_nan_stats, scope)
-        self._remember(given)
-
-
-class NormalWithSoftplusScale(_SoftplusScale, Normal):
+class NormalWithSoftplusScale(Normal):
     """A normal distribution whose scale is the softplus of what is given."""
 
+    __init__ = turned(Normal, "NormalWithSoftplusScale", scale=softplus("softplus_scale"))
 
-class LaplaceWithSoftplusScale(_SoftplusScale, Laplace):
+
+class LaplaceWithSoftplusScale(Laplace):
     """A Laplace distribution whose scale is the softplus of what is given."""
 
-    __init__ = with_defaults(_SoftplusScale.__init__, name="LaplaceWithSoftplusScale")
+    __init__ = turned(Laplace, "LaplaceWithSoftplusScale", scale=softplus("softplus_scale"))
 
 
 class StudentTWithAbsDfSoftplusScale(StudentT):
     """Student's t with `floor(abs(df))` degrees of freedom, and the softplus of what is given as its scale."""
 
-    def __init__(
-        self,
-        df: Any,
-        loc: Any,
-        scale: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "StudentTWithAbsDfSoftplusScale",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            df, loc, scale = tensors(df=df, loc=loc, scale=scale)
-            whole = apply("Floor", apply("Abs", df))
-            turned = apply("Softplus", scale, name="softplus_scale")
-        super().__init__(whole, loc, turned, validate_args, allow_nan_stats, scope)
-        self._remember(given)
+    __init__ = turned(
+        StudentT,
+        "StudentTWithAbsDfSoftplusScale",
+        df=lambda df: apply("Floor", apply("Abs", df)),
+        scale=softplus("softplus_scale"),
+    )
 
 
 def _another(seed: int | None) -> int | None:

@@ -19,7 +19,9 @@ from tensorfleet_legacy.distributions.distribution import (
     checked,
     counted,
     number,
+    softplus,
     tensors,
+    turned,
 )
 from tensorfleet_legacy.distributions.kullback_leibler import RegisterKL
 from tensorfleet_legacy.distributions.normal import positive
@@ -54,8 +56,7 @@ class Uniform(Distribution):
         """The distance between the ends."""
         return apply("Sub", self._high, self._low, name=name)
 
-    def _batched(self) -> tuple:
-        return self._low, self._high
+    _each = ("_low", "_high")
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         size = counted(count, self.batch_shape_tensor())
@@ -120,8 +121,7 @@ class Exponential(Distribution):
         """The shape of the gamma distribution that this is: 1."""
         return ones_like(self._rate)
 
-    def _batched(self) -> tuple:
-        return (self._rate,)
+    _each = ("_rate",)
 
     def _sample_n(self, count: Any, seed: int | None) -> Tensor:
         size = counted(count, self.batch_shape_tensor())
@@ -162,16 +162,4 @@ def _kl_exponential(a: Exponential, b: Exponential, name: str | None = None) -> 
 class ExponentialWithSoftplusRate(Exponential):
     """An exponential distribution whose rate is the softplus of what is given."""
 
-    def __init__(
-        self,
-        rate: Any,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "ExponentialWithSoftplusRate",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            (rate,) = tensors(rate=rate)
-            turned = apply("Softplus", rate, name="softplus_rate")
-        super().__init__(turned, validate_args, allow_nan_stats, scope)
-        self._remember(given)
+    __init__ = turned(Exponential, "ExponentialWithSoftplusRate", rate=softplus("softplus_rate"))

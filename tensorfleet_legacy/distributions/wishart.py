@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
@@ -161,22 +162,17 @@ class WishartCholesky(_Wishart):
     ) -> None:
         given = locals()
         with name_scope(name) as scope:
-            self._with(df, tensors(scale=scale)[0], cholesky_input_output_matrices, given, scope)
+            lower = self._factor(tensors(scale=scale)[0])
+            self._with(df, lower, cholesky_input_output_matrices, given, scope)
+
+    def _factor(self, scale: Tensor) -> Tensor:
+        return scale
 
 
 class WishartFull(_Wishart):
     """The Wishart distribution, with its scale."""
 
-    def __init__(
-        self,
-        df: Any,
-        scale: Any,
-        cholesky_input_output_matrices: bool = False,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "WishartFull",
-    ) -> None:
-        given = locals()
-        with name_scope(name) as scope:
-            lower = find("cholesky")(tensors(scale=scale)[0])
-            self._with(df, lower, cholesky_input_output_matrices, given, scope)
+    __init__ = with_defaults(WishartCholesky.__init__, name="WishartFull")
+
+    def _factor(self, scale: Tensor) -> Tensor:
+        return find("cholesky")(scale)

@@ -56,7 +56,7 @@ class _LeaveTogether(SessionRunHook):
     """Workers end together: the one at which they meet must not be gone while another finishes its last step."""
 
     def __init__(self, strategy: Any) -> None:
-        self._met = strategy.extended._add_up([constant(1.0)], context.ReduceOp.SUM)[0]
+        self._met = strategy.extended._sum_over_workers([constant(1.0)], context.ReduceOp.SUM)[0]
 
     def end(self, session: Any) -> None:
         """Waits for the others; those that are gone already are no reason to fail."""

@@ -13,7 +13,7 @@ from tensorfleet.api.train.checkpoint_reader import load_checkpoint
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.scaffold import Scaffold
-from tensorfleet.api.train.waiting import Patience
+from tensorfleet.api.train.waiting import StallTimer
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.files import local_path
 from tensorfleet.graph.graph import Graph
@@ -24,7 +24,7 @@ from tensorfleet_legacy.estimator.model_fn import ModeKeys
 
 # The graph of the mode that comes first is saved with its variables: one that trains has the most.
 _TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING}
-_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 
 
 def global_step_in(folder: str) -> int:
@@ -36,9 +36,9 @@ def global_step_in(folder: str) -> int:
     return int(reader.get_tensor(GraphKeys.GLOBAL_STEP)) if reader.has_tensor(GraphKeys.GLOBAL_STEP) else 0
 
 
-def for_checkpoints() -> Patience:
+def for_checkpoints() -> StallTimer:
     """For checkpoints that the chief writes."""
-    return Patience(
+    return StallTimer(
         settings.CHECKPOINT_SECONDS,
         "See whether the chief still trains, and start it again if it does not",
     )
@@ -46,12 +46,12 @@ def for_checkpoints() -> Patience:
 
 def timestamped_folder(base: str) -> str:
     """A folder that does not exist yet, named by the time in seconds."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         made = os.path.join(base, str(int(time.time())))
         if not os.path.exists(made):
             return made
         time.sleep(1)  # the name has the seconds only
-    raise RuntimeError(f"Failed to obtain a unique export directory name after {_ATTEMPTS} attempts.")
+    raise RuntimeError(f"Failed to obtain a unique export directory name after {_MAX_ATTEMPTS} attempts.")
 
 
 def export(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-from typing import Any
-
-from tensorfleet.base.naming import publish_lazily, publish_module
+from tensorfleet.base.naming import publish_module
+from tensorfleet_legacy.lazy_names import publish_from
 
 _ESTIMATOR = "python.estimator"
 _LEARN = "contrib.learn.python.learn"
@@ -31,68 +28,46 @@ _LEARN_MODULES = {
     ("contrib.learn.models",): "models",
     ("contrib.learn.preprocessing",): "preprocessing.categorical_vocabulary preprocessing.text",
 }
-# Single names: the module here that has them, and what they are called in it.
+# Single names, by the module here that has them; `=` tells what they are called in it.
 _NAMES = {
-    "canned.metric_keys.MetricKeys": ("estimator.canned.metric_keys", "MetricKeys"),
-    "canned.prediction_keys.PredictionKeys": ("estimator.canned.metric_keys", "PredictionKeys"),
-    "estimator.EstimatorV2": (
-        "estimator.estimator",
-        "Estimator",
-    ),  # below the other in 1.15, with the same methods
-    "early_stopping.read_eval_metrics": ("estimator.early_stopping", "evaluations"),
-    "exporter._SavedModelExporter": ("estimator.exporter", "_SavedModelExporter"),
-    "exporter._loss_smaller": ("estimator.exporter", "_loss_smaller"),
-    "exporter._verify_compare_fn_args": ("estimator.exporter", "_check_comparison"),
-    "model_fn.LOSS_METRIC_KEY": ("estimator.head.base_head", "LOSS"),
-    "model_fn.AVERAGE_LOSS_METRIC_KEY": ("estimator.head.base_head", "LOSS_MEAN"),
-    "canned.dnn.dnn_logit_fn_builder": ("estimator.canned.dnn", "dnn_logit_fn_builder"),
-    "canned.linear.linear_logit_fn_builder": ("estimator.canned.dnn", "linear_logit_fn_builder"),
-    "export.export_output.TrainOutput": ("estimator.export_output", "TrainOutput"),
-    "export.export_output.EvalOutput": ("estimator.export_output", "EvalOutput"),
-    "export.export_output._SupervisedOutput": ("estimator.export_output", "SupervisedOutput"),
-    "export.export.SupervisedInputReceiver": ("estimator.export", "SupervisedInputReceiver"),
-    "export.export.build_raw_supervised_input_receiver_fn": (
-        "estimator.export",
-        "build_raw_supervised_input_receiver_fn",
-    ),
+    "estimator.canned.metric_keys": "canned.metric_keys.MetricKeys canned.prediction_keys.PredictionKeys",
+    # In 1.15 it is below the other, with the same methods.
+    "estimator.estimator": "estimator.EstimatorV2=Estimator",
+    "estimator.early_stopping": "early_stopping.read_eval_metrics=evaluations",
+    "estimator.exporter": """
+        exporter._SavedModelExporter exporter._loss_smaller exporter._verify_compare_fn_args=_check_comparison
+    """,
+    "estimator.head.base_head": "model_fn.LOSS_METRIC_KEY=LOSS model_fn.AVERAGE_LOSS_METRIC_KEY=LOSS_MEAN",
+    "estimator.canned.dnn": "canned.dnn.dnn_logit_fn_builder canned.linear.linear_logit_fn_builder",
+    "estimator.export_output": """
+        export.export_output.TrainOutput export.export_output.EvalOutput
+        export.export_output._SupervisedOutput=SupervisedOutput
+    """,
+    "estimator.export": """
+        export.export.SupervisedInputReceiver export.export.build_raw_supervised_input_receiver_fn
+    """,
 }
+_FEEDERS = """
+    DataFeeder StreamingDataFeeder check_array setup_predict_data_feeder setup_processor_data_feeder
+    setup_train_data_feeder
+"""
+# Names with an underscore from before the heads were public.
+_HEADS = "regression poisson_regression multi_class binary_svm multi_label multi"
 # The functions that say which exports are kept; the estimators have them with an underscore.
 _KEEPING = """
     largest_export_versions one_of_every_n_export_versions mod_export_version union negation get_paths
 """
 
 
-def _found(module: str, name: str, full: str) -> Any:
-    return getattr(importlib.import_module(f"tensorfleet_legacy.{module}"), name)
-
-
 for _place, _table in ((_ESTIMATOR, _MODULES), (_LEARN, _LEARN_MODULES)):
     for _lenders, _modules in _table.items():
         for _module in _modules.split():
             publish_module(f"{_place}.{_module}", *_lenders)
-for _name in [
-    "DataFeeder",
-    "StreamingDataFeeder",
-    "check_array",
-    "setup_predict_data_feeder",
-    "setup_processor_data_feeder",
-    "setup_train_data_feeder",
-]:
-    publish_lazily(
-        functools.partial(_found, "contrib.learn.data_feeder", _name),
-        f"{_LEARN}.learn_io.data_feeder.{_name}",
-    )
-# Names with an underscore from before the heads were public.
-for _name in ["regression", "poisson_regression", "multi_class", "binary_svm", "multi_label", "multi"]:
-    _home = ("contrib.learn.head_functions", f"{_name}_head")
-    publish_lazily(functools.partial(_found, *_home), f"{_LEARN}.estimators.head._{_name}_head")
-for _full, _home in _NAMES.items():
-    publish_lazily(functools.partial(_found, *_home), f"{_ESTIMATOR}.{_full}")
-for _name in ("Path", *_KEEPING.split()):
-    _called = _name if _name == "Path" else f"_{_name}"
-    _places = (
-        f"{_LEARN}.utils.gc.{_name}",
-        f"contrib.session_bundle.gc.{_name}",
-        f"{_ESTIMATOR}.gc.{_called}",
-    )
-    publish_lazily(functools.partial(_found, "estimator.gc", _name), *_places)
+publish_from("contrib.learn.data_feeder", _FEEDERS, f"{_LEARN}.learn_io.data_feeder")
+_HEADS = " ".join(f"_{head}_head={head}_head" for head in _HEADS.split())
+publish_from("contrib.learn.head_functions", _HEADS, f"{_LEARN}.estimators.head")
+for _module, _names in _NAMES.items():
+    publish_from(_module, _names, _ESTIMATOR)
+publish_from("estimator.gc", f"Path {_KEEPING}", f"{_LEARN}.utils.gc", "contrib.session_bundle.gc")
+_UNDERSCORED = " ".join(f"_{name}={name}" for name in _KEEPING.split())
+publish_from("estimator.gc", f"Path {_UNDERSCORED}", f"{_ESTIMATOR}.gc")

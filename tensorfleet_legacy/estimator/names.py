@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from tensorfleet.base.naming import homes, publish_lazily
+from tensorfleet_legacy.lazy_names import publish_from
 
 _MODULES = {
     "estimator.run_config": "RunConfig",
@@ -140,81 +141,28 @@ _INSIDE = {
     "utils.saved_model_export_utils": "make_export_strategy",
     "utils.input_fn_utils": "utils.input_fn_utils.InputFnOps utils.input_fn_utils.build_parsing_serving_input_fn",
 }
-_HOME = homes((name, module) for module, names in _MODULES.items() for name in names.split())
-
-
-def _find(full: str) -> Any:
-    module = importlib.import_module(f"tensorfleet_legacy.{_HOME[full.removeprefix('estimator.')]}")
-    return getattr(module, full.rpartition(".")[2])
-
-
-_TRAINING = "python.estimator.training"
-
-
-def _find_in_training(full: str) -> Any:
-    return getattr(importlib.import_module("tensorfleet_legacy.estimator.training"), full.rpartition(".")[2])
-
-
-def _find_in_canned(full: str) -> Any:
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.estimator.canned.optimizers"), full.rpartition(".")[2]
-    )
 
 
 def _find_learn(full: str) -> Any:
-    name = full.removeprefix("contrib.learn.")
-    last = name.rpartition(".")[2]
-    if name.startswith("python."):
-        name = next(n for n in _LEARN if n.rpartition(".")[2] == last)
+    last = full.rpartition(".")[2]
+    name = next(n for n in _LEARN if n.rpartition(".")[2] == last)
     return getattr(importlib.import_module(f"tensorfleet_legacy.{_LEARN[name]}"), last)
 
 
-def _find_tpu(full: str) -> Any:
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.estimator.tpu_estimator"), full.rpartition(".")[2]
-    )
-
-
-def _find_contrib(full: str) -> Any:
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.contrib.estimator.head"), full.rpartition(".")[2]
-    )
-
-
-def _find_factorization(full: str) -> Any:
-    return importlib.import_module("tensorfleet_legacy.estimator.canned.kmeans").ContribKMeansClustering
-
-
-def _find_sdca(full: str) -> Any:
-    return importlib.import_module("tensorfleet_legacy.estimator.canned.linear_sdca").SDCAOptimizer
-
-
-def _find_task_type(full: str) -> Any:
-    return importlib.import_module("tensorfleet_legacy.estimator.run_config").TaskType
-
-
-def _find_distribute_config(full: str) -> Any:
-    return importlib.import_module("tensorfleet_legacy.estimator.distribute_config").DistributeConfig
-
-
-publish_lazily(_find, *(f"estimator.{name}" for name in _HOME))
-publish_lazily(
-    _find_in_training, *(f"{_TRAINING}.{name}" for name in ("_DELAY_SECS_PER_WORKER", "_MAX_DELAY_SECS"))
-)
+for _module, _names in _MODULES.items():
+    publish_from(_module, _names, "estimator")
+publish_from("estimator.training", "_DELAY_SECS_PER_WORKER _MAX_DELAY_SECS", "python.estimator.training")
 for _module, _names in _TPU.items():
-    for _name in _names.split():
-        publish_lazily(_find_tpu, f"contrib.tpu.{_name}", f"contrib.tpu.{_module}.{_name}")
-publish_lazily(
-    _find_in_canned,
-    "python.estimator.canned.head._Head",
-    "python.estimator.canned.optimizers.get_optimizer_instance",
-)
-publish_lazily(_find_contrib, *(f"contrib.estimator.{name}" for name in _CONTRIB_HEADS.split()))
-publish_lazily(_find_sdca, "contrib.linear_optimizer.SDCAOptimizer")
-publish_lazily(_find_factorization, "contrib.factorization.KMeansClustering")
-publish_lazily(_find_distribute_config, "contrib.distribute.DistributeConfig")
-publish_lazily(_find_task_type, "python.estimator.run_config.TaskType")
-publish_lazily(_find_learn, *(f"contrib.learn.{name}" for name in _LEARN))
+    publish_from("estimator.tpu_estimator", _names, "contrib.tpu", f"contrib.tpu.{_module}")
+_CANNED = "head._Head optimizers.get_optimizer_instance"
+publish_from("estimator.canned.optimizers", _CANNED, "python.estimator.canned")
+publish_from("contrib.estimator.head", _CONTRIB_HEADS, "contrib.estimator")
+publish_from("estimator.canned.linear_sdca", "SDCAOptimizer", "contrib.linear_optimizer")
+publish_from("estimator.canned.kmeans", "KMeansClustering=ContribKMeansClustering", "contrib.factorization")
+publish_from("estimator.distribute_config", "DistributeConfig", "contrib.distribute")
+publish_from("estimator.run_config", "TaskType", "python.estimator.run_config")
+for _module, _names in _LEARN_MODULES.items():
+    publish_from(_module, _names, "contrib.learn")
 for _module, _names in _INSIDE.items():
     _lasts = dict.fromkeys(name.rpartition(".")[2] for name in _names.split())
     publish_lazily(_find_learn, *(f"contrib.learn.python.learn.{_module}.{name}" for name in _lasts))

@@ -21,7 +21,7 @@ from tensorfleet_legacy.estimator.model_fn import checked_hooks
 from tensorfleet_legacy.estimator.run_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
 
 _DELAY_SECS_PER_WORKER, _MAX_DELAY_SECS = 5, 60  # scripts read them, under these names
-_REMIND_EVERY = 600.0
+_REMINDER_SECONDS = 600.0
 
 
 class _TrainFields(NamedTuple):
@@ -251,7 +251,7 @@ class _Evaluator:
         self.spec = spec
         self._max_steps = max_steps
         self.seen: str | None = None  # the checkpoint that was evaluated last
-        self._told = -_REMIND_EVERY
+        self._told = -_REMINDER_SECONDS
         self.finished = False  # a checkpoint of the last step was evaluated
 
     def evaluate(self, last: bool = False) -> tuple[dict, list] | None:
@@ -273,7 +273,7 @@ class _Evaluator:
                 raise
             logging.warning("%s was deleted during its evaluation, as newer ones have come.", path)
             return None
-        self.seen, self._told = path, -_REMIND_EVERY
+        self.seen, self._told = path, -_REMINDER_SECONDS
         return metrics, exported
 
     def _evaluate(self, path: str, last: bool) -> tuple[dict, list]:
@@ -297,7 +297,7 @@ class _Evaluator:
 
     def _remind(self, message: str) -> None:
         now = time.monotonic()
-        if now - self._told > _REMIND_EVERY:
+        if now - self._told > _REMINDER_SECONDS:
             logging.warning(message)
             self._told = now
 

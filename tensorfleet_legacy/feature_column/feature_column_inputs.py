@@ -65,16 +65,23 @@ def input_layer(
         return joined(features, columns, weight_collections, trainable, cols_to_vars, cols_to_output_tensors)
 
 
-def dense_only(feature_columns: Any) -> list:
-    """The columns in order; ValueError when one of them gives no dense tensor."""
+def only(feature_columns: Any, kinds: type | tuple[type, ...], wanted: str) -> list:
+    """The columns in order; ValueError, which says what is wanted, when one of them is of another kind."""
     columns = checked(feature_columns)
     for column in columns:
-        if not isinstance(column, DenseColumn):
-            raise ValueError(
-                "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
-                f"embedding_column or indicator_column. Given: {column}"
-            )
+        if not isinstance(column, kinds):
+            raise ValueError(f"{wanted} Given: {column}")
     return columns
+
+
+def dense_only(feature_columns: Any) -> list:
+    """The columns in order; ValueError when one of them gives no dense tensor."""
+    return only(
+        feature_columns,
+        DenseColumn,
+        "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an embedding_column or "
+        "indicator_column.",
+    )
 
 
 def joined(
@@ -126,13 +133,8 @@ def linear_model(
 
 def weighable(feature_columns: Any) -> list:
     """The columns in order; ValueError when one of them gives nothing that has weights."""
-    columns = checked(feature_columns)
-    for column in columns:
-        if not isinstance(column, (DenseColumn, CategoricalColumn)):
-            raise ValueError(
-                f"Items of feature_columns must be either a _DenseColumn or _CategoricalColumn. Given: {column}"
-            )
-    return columns
+    wanted = "Items of feature_columns must be either a _DenseColumn or _CategoricalColumn."
+    return only(feature_columns, (DenseColumn, CategoricalColumn), wanted)
 
 
 def summed(

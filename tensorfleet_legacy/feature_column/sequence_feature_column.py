@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.arguments import function, like
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
@@ -19,7 +21,7 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.math.cast import cast
 from tensorfleet_legacy.feature_column import feature_column as making
-from tensorfleet_legacy.feature_column.feature_column_inputs import checked
+from tensorfleet_legacy.feature_column.feature_column_inputs import only
 from tensorfleet_legacy.feature_column.feature_column_v2 import all_collections
 from tensorfleet_legacy.feature_column.feature_column_v2_cache import Features, as_sparse
 from tensorfleet_legacy.feature_column.feature_column_v2_dense import sequence_lengths
@@ -82,45 +84,26 @@ class SequenceNumericColumn(SequenceDenseColumn):
         return Steps(numbers, sequence_lengths(sparse, elements))
 
 
-def sequence_categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: Any = dtypes.string
-) -> SequenceCategoricalColumn:
-    """Sequences of words or integers by their hashes."""
-    return SequenceCategoricalColumn(making.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype))
-
-
-def sequence_categorical_column_with_identity(
-    key: str, num_buckets: int, default_value: Any = None
-) -> SequenceCategoricalColumn:
-    """Sequences of integers that are ids already."""
-    return SequenceCategoricalColumn(making.categorical_column_with_identity(key, num_buckets, default_value))
-
-
-def sequence_categorical_column_with_vocabulary_file(
-    key: str,
-    vocabulary_file: str,
-    vocabulary_size: int | None = None,
-    num_oov_buckets: int = 0,
-    default_value: Any = None,
-    dtype: Any = dtypes.string,
-) -> SequenceCategoricalColumn:
-    """Sequences of words by their lines in a file."""
-    return SequenceCategoricalColumn(
-        making.categorical_column_with_vocabulary_file(
-            key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype
-        )
+def _of_sequences(kind: str, does: str) -> Callable[..., SequenceCategoricalColumn]:
+    """A function that makes a categorical column of sequences, with the arguments of the one for single values."""
+    make = getattr(making, kind)
+    return function(
+        like(make), f"sequence_{kind}", lambda given: SequenceCategoricalColumn(make(**given)), does
     )
 
 
-def sequence_categorical_column_with_vocabulary_list(
-    key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
-) -> SequenceCategoricalColumn:
-    """Sequences of words by their places in a list."""
-    return SequenceCategoricalColumn(
-        making.categorical_column_with_vocabulary_list(
-            key, vocabulary_list, dtype, default_value, num_oov_buckets
-        )
-    )
+sequence_categorical_column_with_hash_bucket = _of_sequences(
+    "categorical_column_with_hash_bucket", "Sequences of words or integers by their hashes."
+)
+sequence_categorical_column_with_identity = _of_sequences(
+    "categorical_column_with_identity", "Sequences of integers that are ids already."
+)
+sequence_categorical_column_with_vocabulary_file = _of_sequences(
+    "categorical_column_with_vocabulary_file", "Sequences of words by their lines in a file."
+)
+sequence_categorical_column_with_vocabulary_list = _of_sequences(
+    "categorical_column_with_vocabulary_list", "Sequences of words by their places in a list."
+)
 
 
 def sequence_numeric_column(
@@ -166,14 +149,12 @@ def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor
 
 def sequences_only(feature_columns: Any) -> list:
     """The columns in order; ValueError when one of them is not for sequences."""
-    columns = checked(feature_columns)
-    for column in columns:
-        if not isinstance(column, SequenceDenseColumn):
-            raise ValueError(
-                "All feature_columns must be of type _SequenceDenseColumn. You can wrap a "
-                f"sequence_categorical_column with an embedding_column or indicator_column. Given: {column}"
-            )
-    return columns
+    return only(
+        feature_columns,
+        SequenceDenseColumn,
+        "All feature_columns must be of type _SequenceDenseColumn. You can wrap a sequence_categorical_column with an "
+        "embedding_column or indicator_column.",
+    )
 
 
 def _equal(lengths: list[Tensor]) -> Tensor:

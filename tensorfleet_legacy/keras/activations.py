@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet.api.layers.specs import snake_case
 from tensorfleet.api.variables import initializers
 from tensorfleet.base import dtypes
+from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.naming import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -34,9 +35,9 @@ def exponential(x: Any) -> Tensor:
     return find("exp")(x)
 
 
-def softmax(x: Any, axis: int = -1) -> Tensor:
-    """Numbers that sum to one along an axis."""
-    return find("nn.softmax")(x, axis=axis)
+softmax = arithmetic.forwarding(
+    "softmax", "x, axis=-1", "nn.softmax", "Numbers that sum to one along an axis."
+)
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0) -> Tensor:
@@ -91,32 +92,19 @@ def deserialize_activation(name: Any, custom_objects: dict[str, Any] | None = No
 class RandomNormal(initializers.RandomNormal):
     """Normal random numbers, near zero unless told otherwise."""
 
-    def __init__(
-        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = dtypes.float32
-    ) -> None:
-        super().__init__(mean, stddev, seed, dtype)
+    __init__ = with_defaults(initializers.RandomNormal.__init__, stddev=0.05)
 
 
 class RandomUniform(initializers.RandomUniform):
     """Random numbers between two, near zero unless told otherwise."""
 
-    def __init__(
-        self,
-        minval: float = -0.05,
-        maxval: float = 0.05,
-        seed: int | None = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
-        super().__init__(minval, maxval, seed, dtype)
+    __init__ = with_defaults(initializers.RandomUniform.__init__, minval=-0.05, maxval=0.05)
 
 
 class TruncatedNormal(initializers.TruncatedNormal):
     """Normal random numbers within two deviations, near zero unless told otherwise."""
 
-    def __init__(
-        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = dtypes.float32
-    ) -> None:
-        super().__init__(mean, stddev, seed, dtype)
+    __init__ = with_defaults(initializers.TruncatedNormal.__init__, stddev=0.05)
 
 
 def _initializers() -> dict[str, Any]:

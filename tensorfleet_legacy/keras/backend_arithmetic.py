@@ -15,43 +15,44 @@ from tensorfleet_legacy.keras import backend as state
 # -- of each element --------------------------------------------------------------------------------------
 
 
-def _of_one(name: str, inner: str, does: str) -> Callable:
-    def body(given: dict[str, Any]) -> Tensor:
-        return find(inner)(given["x"])
-
-    return function(signature_of("x"), name, body, does)
+def forwarding(name: str, arguments: str, inner: str, does: str) -> Callable[..., Any]:
+    """A function that gives its arguments, in their order, to one of the graph's."""
+    return function(signature_of(arguments), name, lambda given: find(inner)(*given.values()), does)
 
 
-def _of_two(name: str, does: str) -> Callable:
-    def body(given: dict[str, Any]) -> Tensor:
-        return find(name)(given["x"], given["y"])
-
-    return function(signature_of("x, y"), name, body, does)
-
-
-abs = _of_one("abs", "abs", "The size of each element.")
-cos = _of_one("cos", "cos", "The cosine.")
-exp = _of_one("exp", "exp", "e to the x.")
-log = _of_one("log", "log", "The natural logarithm.")
-round = _of_one("round", "round", "The nearest whole number.")
-sigmoid = _of_one("sigmoid", "nn.sigmoid", "`1 / (1 + exp(-x))`.")
-sign = _of_one("sign", "sign", "-1, 0 or 1.")
-sin = _of_one("sin", "sin", "The sine.")
-softplus = _of_one("softplus", "nn.softplus", "`log(exp(x) + 1)`.")
-softsign = _of_one("softsign", "nn.softsign", "`x / (abs(x) + 1)`.")
-square = _of_one("square", "square", "The square.")
-tanh = _of_one("tanh", "nn.tanh", "The hyperbolic tangent.")
-selu = _of_one("selu", "nn.selu", "A scaled `elu` that keeps means and deviations.")
-shape = _of_one("shape", "shape", "The shape, as a tensor.")
-transpose = _of_one("transpose", "transpose", "The axes in the opposite order.")
-equal = _of_two("equal", "Whether elements are equal.")
-not_equal = _of_two("not_equal", "Whether elements differ.")
-greater = _of_two("greater", "Whether elements of the first are greater.")
-greater_equal = _of_two("greater_equal", "Whether elements of the first are greater or equal.")
-less = _of_two("less", "Whether elements of the first are less.")
-less_equal = _of_two("less_equal", "Whether elements of the first are less or equal.")
-maximum = _of_two("maximum", "The greater of each pair.")
-minimum = _of_two("minimum", "The less of each pair.")
+abs = forwarding("abs", "x", "abs", "The size of each element.")
+cos = forwarding("cos", "x", "cos", "The cosine.")
+exp = forwarding("exp", "x", "exp", "e to the x.")
+log = forwarding("log", "x", "log", "The natural logarithm.")
+round = forwarding("round", "x", "round", "The nearest whole number.")
+sigmoid = forwarding("sigmoid", "x", "nn.sigmoid", "`1 / (1 + exp(-x))`.")
+sign = forwarding("sign", "x", "sign", "-1, 0 or 1.")
+sin = forwarding("sin", "x", "sin", "The sine.")
+softplus = forwarding("softplus", "x", "nn.softplus", "`log(exp(x) + 1)`.")
+softsign = forwarding("softsign", "x", "nn.softsign", "`x / (abs(x) + 1)`.")
+square = forwarding("square", "x", "square", "The square.")
+tanh = forwarding("tanh", "x", "nn.tanh", "The hyperbolic tangent.")
+selu = forwarding("selu", "x", "nn.selu", "A scaled `elu` that keeps means and deviations.")
+shape = forwarding("shape", "x", "shape", "The shape, as a tensor.")
+transpose = forwarding("transpose", "x", "transpose", "The axes in the opposite order.")
+equal = forwarding("equal", "x, y", "equal", "Whether elements are equal.")
+not_equal = forwarding("not_equal", "x, y", "not_equal", "Whether elements differ.")
+greater = forwarding("greater", "x, y", "greater", "Whether elements of the first are greater.")
+greater_equal = forwarding(
+    "greater_equal", "x, y", "greater_equal", "Whether elements of the first are greater or equal."
+)
+less = forwarding("less", "x, y", "less", "Whether elements of the first are less.")
+less_equal = forwarding(
+    "less_equal", "x, y", "less_equal", "Whether elements of the first are less or equal."
+)
+maximum = forwarding("maximum", "x, y", "maximum", "The greater of each pair.")
+minimum = forwarding("minimum", "x, y", "minimum", "The less of each pair.")
+pow = forwarding("pow", "x, a", "pow", "Elements to a power.")
+cast = forwarding("cast", "x, dtype", "cast", "A tensor in another type.")
+identity = forwarding("identity", "x, name=None", "identity", "A tensor with the same elements.")
+l2_normalize = forwarding(
+    "l2_normalize", "x, axis=None", "nn.l2_normalize", "Vectors of length one, along an axis."
+)
 
 
 def sqrt(x: Any) -> Tensor:
@@ -60,53 +61,24 @@ def sqrt(x: Any) -> Tensor:
     return find("sqrt")(find("maximum")(x, find("cast")(0.0, x.dtype.base_dtype)))
 
 
-def pow(x: Any, a: Any) -> Tensor:
-    """Elements to a power."""
-    return find("pow")(x, a)
-
-
-def cast(x: Any, dtype: Any) -> Tensor:
-    """A tensor in another type."""
-    return find("cast")(x, dtype)
-
-
-def identity(x: Any, name: str | None = None) -> Tensor:
-    """A tensor with the same elements."""
-    return find("identity")(x, name=name)
-
-
-def l2_normalize(x: Any, axis: Any = None) -> Tensor:
-    """Vectors of length one, along an axis."""
-    return find("nn.l2_normalize")(x, axis=axis)
-
-
 # -- over axes --------------------------------------------------------------------------------------------
+
+_AXES = "x, axis=None, keepdims=False"
+argmax = forwarding("argmax", "x, axis=-1", "argmax", "Where the greatest is.")
+argmin = forwarding("argmin", "x, axis=-1", "argmin", "Where the least is.")
+cumsum = forwarding("cumsum", "x, axis=0", "cumsum", "The sums up to each element.")
+cumprod = forwarding("cumprod", "x, axis=0", "cumprod", "The products up to each element.")
+sum = forwarding("sum", _AXES, "reduce_sum", "The sum.")
+prod = forwarding("prod", _AXES, "reduce_prod", "The product.")
+max = forwarding("max", _AXES, "reduce_max", "The greatest.")
+min = forwarding("min", _AXES, "reduce_min", "The least.")
+logsumexp = forwarding("logsumexp", _AXES, "reduce_logsumexp", "The logarithm of the sum of exponentials.")
 
 
 def _numbers(x: Any) -> Tensor:
     """A tensor, of Keras's type if it says what is true."""
     x = to_tensor(x)
     return find("cast")(x, state.floatx()) if x.dtype.base_dtype == dtypes.bool_ else x
-
-
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum."""
-    return find("reduce_sum")(x, axis, keepdims)
-
-
-def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The product."""
-    return find("reduce_prod")(x, axis, keepdims)
-
-
-def max(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The greatest."""
-    return find("reduce_max")(x, axis, keepdims)
-
-
-def min(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The least."""
-    return find("reduce_min")(x, axis, keepdims)
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -126,11 +98,6 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return find("sqrt")(var(x, axis, keepdims))
 
 
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The logarithm of the sum of exponentials."""
-    return find("reduce_logsumexp")(x, axis, keepdims)
-
-
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether any element is true."""
     return find("reduce_any")(find("cast")(x, "bool"), axis, keepdims=keepdims)
@@ -141,42 +108,13 @@ def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return find("reduce_all")(find("cast")(x, "bool"), axis, keepdims=keepdims)
 
 
-def argmax(x: Any, axis: int = -1) -> Tensor:
-    """Where the greatest is."""
-    return find("argmax")(x, axis)
-
-
-def argmin(x: Any, axis: int = -1) -> Tensor:
-    """Where the least is."""
-    return find("argmin")(x, axis)
-
-
-def cumsum(x: Any, axis: int = 0) -> Tensor:
-    """The sums up to each element."""
-    return find("cumsum")(x, axis=axis)
-
-
-def cumprod(x: Any, axis: int = 0) -> Tensor:
-    """The products up to each element."""
-    return find("cumprod")(x, axis=axis)
-
-
 # -- shapes and places ------------------------------------------------------------------------------------
 
-
-def expand_dims(x: Any, axis: int = -1) -> Tensor:
-    """A tensor with one more axis."""
-    return find("expand_dims")(x, axis)
-
-
-def reshape(x: Any, shape: Any) -> Tensor:
-    """The same elements in another shape."""
-    return find("reshape")(x, shape)
-
-
-def permute_dimensions(x: Any, pattern: Any) -> Tensor:
-    """The axes in another order."""
-    return find("transpose")(x, perm=pattern)
+expand_dims = forwarding("expand_dims", "x, axis=-1", "expand_dims", "A tensor with one more axis.")
+reshape = forwarding("reshape", "x, shape", "reshape", "The same elements in another shape.")
+stack = forwarding("stack", "x, axis=0", "stack", "Tensors of one shape as one with one more axis.")
+gather = forwarding("gather", "reference, indices", "gather", "Rows by their numbers.")
+permute_dimensions = forwarding("permute_dimensions", "x, pattern", "transpose", "The axes in another order.")
 
 
 def reverse(x: Any, axes: Any) -> Tensor:
@@ -187,16 +125,6 @@ def reverse(x: Any, axes: Any) -> Tensor:
 def tile(x: Any, n: Any) -> Tensor:
     """A tensor several times along its axes."""
     return find("tile")(x, [n] if isinstance(n, int) else n)
-
-
-def stack(x: Any, axis: int = 0) -> Tensor:
-    """Tensors of one shape as one with one more axis."""
-    return find("stack")(x, axis=axis)
-
-
-def gather(reference: Any, indices: Any) -> Tensor:
-    """Rows by their numbers."""
-    return find("gather")(reference, indices)
 
 
 def one_hot(indices: Any, num_classes: int) -> Tensor:

@@ -11,6 +11,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients as gradients_of
 from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.keras import backend as state
+from tensorfleet_legacy.keras.backend_arithmetic import forwarding
 
 
 def eval(x: Any) -> Any:
@@ -43,14 +44,14 @@ def _filled(what: str, shape: Any, dtype: Any, name: str | None) -> Any:
     return state.variable(value, dtype, name) if value.shape.is_fully_defined() else value
 
 
-def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros of the shape of a tensor."""
-    return find("zeros_like")(x, dtype=dtype, name=name)
-
-
-def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Ones of the shape of a tensor."""
-    return find("ones_like")(x, dtype=dtype, name=name)
+zeros_like = forwarding(
+    "zeros_like", "x, dtype=None, name=None", "zeros_like", "Zeros of the shape of a tensor."
+)
+ones_like = forwarding("ones_like", "x, dtype=None, name=None", "ones_like", "Ones of the shape of a tensor.")
+clip = forwarding(
+    "clip", "x, min_value, max_value", "clip_by_value", "A tensor with what is below or above replaced."
+)
+softmax = forwarding("softmax", "x, axis=-1", "nn.softmax", "Numbers that sum to one along an axis.")
 
 
 def ndim(x: Any) -> int | None:
@@ -68,11 +69,6 @@ def cast_to_floatx(x: Any) -> Any:
     if isinstance(x, Tensor) or hasattr(x, "_as_graph_element"):
         return find("cast")(x, state.floatx())
     return np.asarray(x, dtype=state.floatx())
-
-
-def clip(x: Any, min_value: Any, max_value: Any) -> Tensor:
-    """A tensor with what is below or above replaced."""
-    return find("clip_by_value")(x, min_value, max_value)
 
 
 def flatten(x: Any) -> Tensor:
@@ -110,11 +106,6 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
     """Numbers at equal distances."""
     made = find("range")(start, limit=stop, delta=step) if stop is not None else find("range")(start)
     return made if dtype == "int32" else find("cast")(made, dtype)
-
-
-def softmax(x: Any, axis: int = -1) -> Tensor:
-    """Numbers that sum to one along an axis."""
-    return find("nn.softmax")(x, axis=axis)
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:

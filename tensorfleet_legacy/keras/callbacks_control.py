@@ -196,14 +196,5 @@ class LambdaCallback(Callback):
     ) -> None:
         super().__init__()
         self.__dict__.update(kwargs)
-        given = {
-            "on_epoch_begin": on_epoch_begin,
-            "on_epoch_end": on_epoch_end,
-            "on_batch_begin": on_batch_begin,
-            "on_batch_end": on_batch_end,
-            "on_train_begin": on_train_begin,
-            "on_train_end": on_train_end,
-        }
-        for name, function in given.items():
-            if function is not None:
-                setattr(self, name, function)
+        given = {name: value for name, value in locals().items() if name.startswith("on_")}
+        self.__dict__.update({name: function for name, function in given.items() if function is not None})

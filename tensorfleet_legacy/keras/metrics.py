@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.base import dtypes
-from tensorfleet.base.arguments import signature_of, taking
+from tensorfleet.base.arguments import signature_of, taking, with_defaults
 from tensorfleet.base.naming import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -50,10 +50,10 @@ def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 cosine_similarity = cosine_proximity
 
 
-def _mean_of(class_name: str, function: Callable, name: str, /, **defaults: Any) -> type:
+def _mean_of(class_name: str, function: Callable, name: str = "", /, **defaults: Any) -> type:
     """The class of the mean of a function; its options come after or before `name` as in Keras."""
     options = [f"{key}={value!r}" for key, value in defaults.items()]
-    usual = [f"name={name!r}", "dtype=None"]
+    usual = [f"name={name or function.__name__!r}", "dtype=None"]
 
     @taking(signature_of(", ".join([*options, *usual] if "k" in defaults else [*usual, *options])))
     def init(self: Any, given: dict[str, Any]) -> None:
@@ -63,68 +63,44 @@ def _mean_of(class_name: str, function: Callable, name: str, /, **defaults: Any)
     return type(class_name, (MeanMetricWrapper,), body)
 
 
-Accuracy = _mean_of("Accuracy", accuracy, "accuracy")
-BinaryAccuracy = _mean_of("BinaryAccuracy", penalties.binary_accuracy, "binary_accuracy", threshold=0.5)
-CategoricalAccuracy = _mean_of("CategoricalAccuracy", penalties.categorical_accuracy, "categorical_accuracy")
-SparseCategoricalAccuracy = _mean_of(
-    "SparseCategoricalAccuracy", penalties.sparse_categorical_accuracy, "sparse_categorical_accuracy"
-)
-TopKCategoricalAccuracy = _mean_of(
-    "TopKCategoricalAccuracy", top_k_categorical_accuracy, "top_k_categorical_accuracy", k=5
-)
+Accuracy = _mean_of("Accuracy", accuracy)
+BinaryAccuracy = _mean_of("BinaryAccuracy", penalties.binary_accuracy, threshold=0.5)
+CategoricalAccuracy = _mean_of("CategoricalAccuracy", penalties.categorical_accuracy)
+SparseCategoricalAccuracy = _mean_of("SparseCategoricalAccuracy", penalties.sparse_categorical_accuracy)
+TopKCategoricalAccuracy = _mean_of("TopKCategoricalAccuracy", top_k_categorical_accuracy, k=5)
 SparseTopKCategoricalAccuracy = _mean_of(
-    "SparseTopKCategoricalAccuracy",
-    sparse_top_k_categorical_accuracy,
-    "sparse_top_k_categorical_accuracy",
-    k=5,
+    "SparseTopKCategoricalAccuracy", sparse_top_k_categorical_accuracy, k=5
 )
-MeanSquaredError = _mean_of("MeanSquaredError", penalties.mean_squared_error, "mean_squared_error")
-MeanAbsoluteError = _mean_of("MeanAbsoluteError", penalties.mean_absolute_error, "mean_absolute_error")
+MeanSquaredError = _mean_of("MeanSquaredError", penalties.mean_squared_error)
+MeanAbsoluteError = _mean_of("MeanAbsoluteError", penalties.mean_absolute_error)
 MeanAbsolutePercentageError = _mean_of(
-    "MeanAbsolutePercentageError",
-    penalties.mean_absolute_percentage_error,
-    "mean_absolute_percentage_error",
+    "MeanAbsolutePercentageError", penalties.mean_absolute_percentage_error
 )
 MeanSquaredLogarithmicError = _mean_of(
-    "MeanSquaredLogarithmicError",
-    penalties.mean_squared_logarithmic_error,
-    "mean_squared_logarithmic_error",
+    "MeanSquaredLogarithmicError", penalties.mean_squared_logarithmic_error
 )
-Hinge = _mean_of("Hinge", penalties.hinge, "hinge")
-SquaredHinge = _mean_of("SquaredHinge", penalties.squared_hinge, "squared_hinge")
-CategoricalHinge = _mean_of("CategoricalHinge", penalties.categorical_hinge, "categorical_hinge")
-LogCoshError = _mean_of("LogCoshError", penalties.logcosh, "logcosh")
-Poisson = _mean_of("Poisson", penalties.poisson, "poisson")
-KLDivergence = _mean_of("KLDivergence", penalties.kullback_leibler_divergence, "kullback_leibler_divergence")
+Hinge = _mean_of("Hinge", penalties.hinge)
+SquaredHinge = _mean_of("SquaredHinge", penalties.squared_hinge)
+CategoricalHinge = _mean_of("CategoricalHinge", penalties.categorical_hinge)
+LogCoshError = _mean_of("LogCoshError", penalties.logcosh)
+Poisson = _mean_of("Poisson", penalties.poisson)
+KLDivergence = _mean_of("KLDivergence", penalties.kullback_leibler_divergence)
 CosineSimilarity = _mean_of("CosineSimilarity", cosine_proximity, "cosine_similarity", axis=-1)
 BinaryCrossentropy = _mean_of(
-    "BinaryCrossentropy",
-    penalties.binary_crossentropy,
-    "binary_crossentropy",
-    from_logits=False,
-    label_smoothing=0,
+    "BinaryCrossentropy", penalties.binary_crossentropy, from_logits=False, label_smoothing=0
 )
 CategoricalCrossentropy = _mean_of(
-    "CategoricalCrossentropy",
-    penalties.categorical_crossentropy,
-    "categorical_crossentropy",
-    from_logits=False,
-    label_smoothing=0,
+    "CategoricalCrossentropy", penalties.categorical_crossentropy, from_logits=False, label_smoothing=0
 )
 SparseCategoricalCrossentropy = _mean_of(
-    "SparseCategoricalCrossentropy",
-    penalties.sparse_categorical_crossentropy,
-    "sparse_categorical_crossentropy",
-    from_logits=False,
-    axis=-1,
+    "SparseCategoricalCrossentropy", penalties.sparse_categorical_crossentropy, from_logits=False, axis=-1
 )
 
 
 class RootMeanSquaredError(Mean):
     """The root of the mean of squared differences."""
 
-    def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
-        super().__init__(name=name, dtype=dtype)
+    __init__ = with_defaults(Mean.__init__, name="root_mean_squared_error")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
         """Adds a batch."""

@@ -11,6 +11,7 @@ from tensorfleet.api.distribute import context as distribution
 from tensorfleet.api.layers.specs import snake_case
 from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes
+from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.convert import to_tensor
@@ -214,15 +215,13 @@ class Sum(Reduce):
 
     _is_mean = False
 
-    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
-        super().__init__(name=name, dtype=dtype)
+    __init__ = with_defaults(Reduce.__init__, name="sum")
 
 
 class Mean(Reduce):
     """The mean of values."""
 
-    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
-        super().__init__(name=name, dtype=dtype)
+    __init__ = with_defaults(Reduce.__init__, name="mean")
 
 
 class MeanMetricWrapper(Mean):

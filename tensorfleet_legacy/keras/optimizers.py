@@ -309,14 +309,8 @@ class Ftrl(Ruled):
                 raise ValueError(f"{key} {value} needs to be positive or zero")
         if learning_rate_power > 0.0:
             raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
-        self._start(
-            name,
-            learning_rate,
-            kwargs,
-            learning_rate_power=learning_rate_power,
-            l1_regularization_strength=l1_regularization_strength,
-            l2_regularization_strength=l2_regularization_strength,
-        )
+        given["learning_rate_power"] = learning_rate_power
+        self._start(name, learning_rate, kwargs, **{hyper: given[hyper] for hyper in self._hypers})
         self._initial_accumulator_value = initial_accumulator_value
         self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,18 @@ from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_min
 from tensorfleet_legacy.linear_operators import linear_operator_algebra as algebra
 from tensorfleet_legacy.linear_operators import linear_operator_util as tools
 from tensorfleet_legacy.linear_operators.linear_operator_derivable import Derivable
+
+
+def _scoped(public: str, does: str) -> Callable[..., Any]:
+    """A public method that calls the method of the kind, `_public`, in a name scope."""
+
+    def method(self: LinearOperator, name: str = public) -> Any:
+        with self._name_scope(name):
+            return getattr(self, f"_{public}")()
+
+    method.__name__, method.__qualname__ = public, f"LinearOperator.{public}"
+    method.__doc__ = does
+    return method
 
 
 class LinearOperator(Derivable):
@@ -241,10 +254,15 @@ class LinearOperator(Derivable):
 
     # -- checks --
 
-    def assert_non_singular(self, name: str = "assert_non_singular") -> Operation:
-        """An operation that fails when the matrix has no inverse, up to rounding."""
-        with self._name_scope(name):
-            return self._assert_non_singular()
+    assert_non_singular = _scoped(
+        "assert_non_singular", "An operation that fails when the matrix has no inverse, up to rounding."
+    )
+    assert_positive_definite = _scoped(
+        "assert_positive_definite", "An operation that fails when the matrix is not positive definite."
+    )
+    assert_self_adjoint = _scoped(
+        "assert_self_adjoint", "An operation that fails when the matrix is not its own adjoint."
+    )
 
     def _assert_non_singular(self) -> Operation:
         limit = 1 / np.finfo(self._real_type).eps
@@ -254,20 +272,10 @@ class LinearOperator(Derivable):
             message="Singular matrix up to precision epsilon.",
         )
 
-    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Operation:
-        """An operation that fails when the matrix is not positive definite."""
-        with self._name_scope(name):
-            return self._assert_positive_definite()
-
     def _assert_positive_definite(self) -> Operation:
         if self.is_self_adjoint:
             return cholesky(self.to_dense()).op
         raise NotImplementedError("assert_positive_definite is not implemented for this operator.")
-
-    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Operation:
-        """An operation that fails when the matrix is not its own adjoint."""
-        with self._name_scope(name):
-            return self._assert_self_adjoint()
 
     def _assert_self_adjoint(self) -> Operation:
         dense = self.to_dense()
@@ -377,20 +385,10 @@ class LinearOperator(Derivable):
                 f"{what} not implemented for an operator that is expected to not be square."
             )
 
-    def to_dense(self, name: str = "to_dense") -> Tensor:
-        """The whole matrix."""
-        with self._name_scope(name):
-            return self._to_dense()
-
-    def diag_part(self, name: str = "diag_part") -> Tensor:
-        """The main diagonal."""
-        with self._name_scope(name):
-            return self._diag_part()
-
-    def trace(self, name: str = "trace") -> Tensor:
-        """The sum of the main diagonal."""
-        with self._name_scope(name):
-            return self._trace()
+    to_dense = _scoped("to_dense", "The whole matrix.")
+    diag_part = _scoped("diag_part", "The main diagonal.")
+    trace = _scoped("trace", "The sum of the main diagonal.")
+    cond = _scoped("cond", "The greatest singular value over the least.")
 
     def determinant(self, name: str = "det") -> Tensor:
         """The determinant."""
@@ -415,11 +413,6 @@ class LinearOperator(Derivable):
             raise NotImplementedError("Only self-adjoint matrices are supported.")
         with self._name_scope(name):
             return self._eigvals()
-
-    def cond(self, name: str = "cond") -> Tensor:
-        """The greatest singular value over the least."""
-        with self._name_scope(name):
-            return self._cond()
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
         """The conjugate transposed operator."""

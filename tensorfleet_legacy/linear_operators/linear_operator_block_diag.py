@@ -18,8 +18,8 @@ from tensorfleet.ops.array.concat import split
 from tensorfleet_legacy.linear_operators import linear_operator_util as tools
 from tensorfleet_legacy.linear_operators.linear_operator import LinearOperator
 from tensorfleet_legacy.linear_operators.linear_operator_composition import (
-    all_promise,
     checked_operators,
+    joint_promises,
     parents_of,
 )
 
@@ -41,17 +41,13 @@ class LinearOperatorBlockDiag(LinearOperator):
         name: str | None = None,
     ) -> None:
         self._operators = checked_operators(operators)
-        given = {
-            "is_non_singular": (is_non_singular, "non-singular"),
-            "is_self_adjoint": (is_self_adjoint, "self-adjoint"),
-            "is_positive_definite": (is_positive_definite, "positive definite"),
-        }
-        hints = {
-            hint: all_promise(
-                self._operators, hint, value, f"The direct sum of {word} operators is always {word}."
-            )
-            for hint, (value, word) in given.items()
-        }
+        hints = joint_promises(
+            self._operators,
+            "direct sum",
+            is_non_singular=is_non_singular,
+            is_self_adjoint=is_self_adjoint,
+            is_positive_definite=is_positive_definite,
+        )
         if not is_square or any(o.is_square is False for o in self._operators):
             raise ValueError("Can only represent a block diagonal of square matrices.")
         super().__init__(

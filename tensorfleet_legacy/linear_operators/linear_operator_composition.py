@@ -39,6 +39,24 @@ def all_promise(
     return given
 
 
+_WORDS = {
+    "is_square": "square",
+    "is_non_singular": "non-singular",
+    "is_self_adjoint": "self-adjoint",
+    "is_positive_definite": "positive definite",
+}
+
+
+def joint_promises(operators: Sequence[LinearOperator], what: str, **given: bool | None) -> dict[str, Any]:
+    """The promises of what is made of operators and has every property that all of them have."""
+    return {
+        hint: all_promise(
+            operators, hint, value, f"The {what} of {_WORDS[hint]} operators is always {_WORDS[hint]}."
+        )
+        for hint, value in given.items()
+    }
+
+
 def parents_of(operators: Sequence[LinearOperator]) -> list:
     """The tensors that the operators are made of."""
     return [t for o in operators for t in o.graph_parents]
@@ -57,15 +75,15 @@ class LinearOperatorComposition(LinearOperator):
         name: str | None = None,
     ) -> None:
         self._operators = checked_operators(operators)
-        is_non_singular = all_promise(
-            self._operators,
-            "is_non_singular",
-            is_non_singular,
-            "The composition of non-singular operators is always non-singular.",
+        super().__init__(
+            self._operators[0].dtype,
+            parents_of(self._operators),
+            **joint_promises(self._operators, "composition", is_non_singular=is_non_singular),
+            is_self_adjoint=is_self_adjoint,
+            is_positive_definite=is_positive_definite,
+            is_square=is_square,
+            name=name or "_o_".join(o.name for o in self._operators),
         )
-        name = name or "_o_".join(o.name for o in self._operators)
-        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        super().__init__(self._operators[0].dtype, parents_of(self._operators), *hints, name)
 
     operators = readonly("_operators", "The factors.")
 
@@ -114,27 +132,14 @@ class LinearOperatorKronecker(LinearOperator):
         name: str | None = None,
     ) -> None:
         self._operators = checked_operators(operators)
-        words = {
-            "is_square": "square",
-            "is_non_singular": "non-singular",
-            "is_self_adjoint": "self-adjoint",
-            "is_positive_definite": "positive definite",
-        }
-        given = {
-            "is_square": is_square,
-            "is_non_singular": is_non_singular,
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-        }
-        hints = {
-            hint: all_promise(
-                self._operators,
-                hint,
-                given[hint],
-                f"The Kronecker product of {word} operators is always {word}.",
-            )
-            for hint, word in words.items()
-        }
+        hints = joint_promises(
+            self._operators,
+            "Kronecker product",
+            is_square=is_square,
+            is_non_singular=is_non_singular,
+            is_self_adjoint=is_self_adjoint,
+            is_positive_definite=is_positive_definite,
+        )
         super().__init__(
             self._operators[0].dtype,
             parents_of(self._operators),
@@ -160,14 +165,9 @@ class LinearOperatorKronecker(LinearOperator):
 
         The first part of the rows is always the next factor's: it is multiplied and becomes the last part.
         """
-        wanted = self._operators
-        for operator in wanted:
-            solving = method == "solve"
-            size = (
-                operator.range_dimension_tensor()
-                if solving != adjoint
-                else operator.domain_dimension_tensor()
-            )
+        by_rows = (method == "solve") != adjoint
+        for operator in self._operators:
+            size = operator.range_dimension_tensor() if by_rows else operator.domain_dimension_tensor()
             shape = tools.shape_of(x)
             one = apply("Reshape", size, [1])
             rest = shape[-2:-1] // one

@@ -6,43 +6,24 @@ import importlib
 from typing import Any
 
 from tensorfleet.base.naming import publish_lazily
+from tensorfleet_legacy.lazy_names import publish_from
 
 _MODULES = {
-    "linear_operator": ("LinearOperator",),
-    "linear_operator_adjoint": ("LinearOperatorAdjoint", "LinearOperatorInversion"),
-    "linear_operator_full_matrix": ("LinearOperatorFullMatrix", "LinearOperatorLowerTriangular"),
-    "linear_operator_diag": (
-        "LinearOperatorDiag",
-        "LinearOperatorIdentity",
-        "LinearOperatorScaledIdentity",
-    ),
-    "linear_operator_zeros": ("LinearOperatorZeros",),
-    "linear_operator_composition": ("LinearOperatorComposition", "LinearOperatorKronecker"),
-    "linear_operator_block_diag": ("LinearOperatorBlockDiag",),
-    "linear_operator_low_rank_update": ("LinearOperatorLowRankUpdate",),
-    "linear_operator_circulant": (
-        "LinearOperatorCirculant",
-        "LinearOperatorCirculant2D",
-        "LinearOperatorCirculant3D",
-    ),
-    "linear_operator_householder": (
-        "LinearOperatorHouseholder",
-        "LinearOperatorPermutation",
-        "LinearOperatorToeplitz",
-        "LinearOperatorTridiag",
-    ),
+    "linear_operator": "LinearOperator",
+    "linear_operator_adjoint": "LinearOperatorAdjoint LinearOperatorInversion",
+    "linear_operator_full_matrix": "LinearOperatorFullMatrix LinearOperatorLowerTriangular",
+    "linear_operator_diag": "LinearOperatorDiag LinearOperatorIdentity LinearOperatorScaledIdentity",
+    "linear_operator_zeros": "LinearOperatorZeros",
+    "linear_operator_composition": "LinearOperatorComposition LinearOperatorKronecker",
+    "linear_operator_block_diag": "LinearOperatorBlockDiag",
+    "linear_operator_low_rank_update": "LinearOperatorLowRankUpdate",
+    "linear_operator_circulant": "LinearOperatorCirculant LinearOperatorCirculant2D LinearOperatorCirculant3D",
+    "linear_operator_householder": """
+        LinearOperatorHouseholder LinearOperatorPermutation LinearOperatorToeplitz LinearOperatorTridiag
+    """,
 }
-
-
-def _load(full: str) -> Any:
-    name = full.rpartition(".")[2]
-    module = next(m for m, names in _MODULES.items() if name in names)
-    return getattr(importlib.import_module(f"tensorfleet_legacy.linear_operators.{module}"), name)
-
-
-for _names in _MODULES.values():
-    publish_lazily(_load, *(f"linalg.{n}" for n in _names), *(f"contrib.linalg.{n}" for n in _names))
-
+for _module, _names in _MODULES.items():
+    publish_from(f"linear_operators.{_module}", _names, "linalg", "contrib.linalg")
 
 # Inside TensorFlow: the rules of each operation under the names of its functions and of its table.
 _RULES = {
@@ -52,7 +33,10 @@ _RULES = {
     "matmul": ("PRODUCTS", "_MATMUL"),
     "solve": ("SOLUTIONS", "_SOLVE"),
 }
-_SUMS = "Adder Hints AddAndReturnScaledIdentity AddAndReturnDiag AddAndReturnTriL AddAndReturnMatrix"
+_SUMS = """
+    add_operators _Adder=Adder _Hints=Hints _AddAndReturnScaledIdentity=AddAndReturnScaledIdentity
+    _AddAndReturnDiag=AddAndReturnDiag _AddAndReturnTriL=AddAndReturnTriL _AddAndReturnMatrix=AddAndReturnMatrix
+"""
 
 
 def _load_rule(full: str) -> Any:
@@ -71,14 +55,8 @@ def _load_rule(full: str) -> Any:
     raise AttributeError(name)
 
 
-def _load_sum(full: str) -> Any:
-    sums = importlib.import_module("tensorfleet_legacy.linear_operators.linear_operator_addition")
-    return getattr(sums, full.rpartition(".")[2].removeprefix("_"))
-
-
 _ALGEBRA = "python.ops.linalg.linear_operator_algebra."
-_ADDITION = "python.ops.linalg.linear_operator_addition."
 for _operation, (_, _table) in _RULES.items():
     _forms = (_operation, f"Register{_operation.capitalize()}", f"_registered_{_operation}", _table)
     publish_lazily(_load_rule, *(_ALGEBRA + form for form in _forms))
-publish_lazily(_load_sum, _ADDITION + "add_operators", *(f"{_ADDITION}_{name}" for name in _SUMS.split()))
+publish_from("linear_operators.linear_operator_addition", _SUMS, "python.ops.linalg.linear_operator_addition")

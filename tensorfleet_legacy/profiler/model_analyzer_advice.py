@@ -12,8 +12,8 @@ ALL_ADVICE: dict[str, dict] = {
     "JobChecker": {},
     "OperationChecker": {},
 }
-_MOST = 3  # types of operations that are told
-_LOW = 0.5  # the share of a step in which an accelerator should be busy
+_MAX_OP_TYPES = 3  # in one piece of advice
+_MIN_BUSY_SHARE = 0.5  # the share of a step in which an accelerator should be busy
 
 
 def advice_of(graph: Any, runs: list[Any], options: Any) -> Any:
@@ -48,7 +48,7 @@ def _expensive(graph: Any, runs: list[Any]) -> list[str]:
         if kind is not None:
             spent.setdefault(kind, [0, 0])[int("GPU" in device.upper())] += node.all_end_rel_micros
     total = sum(map(sum, spent.values()))
-    worst = sorted(spent.items(), key=lambda item: -sum(item[1]))[:_MOST]
+    worst = sorted(spent.items(), key=lambda item: -sum(item[1]))[:_MAX_OP_TYPES]
     return [
         f"top {i} operation type: {kind}, cpu: {cpu}us, accelerator: {gpu}us, total: {cpu + gpu}us "
         f"({100 * (cpu + gpu) / total:.2f}%)"
@@ -68,7 +68,7 @@ def _idle(graph: Any, runs: list[Any]) -> list[str]:
     reports = []
     for device, times in spans.items():
         share = busy[device] / max(1, max(times) - min(times))
-        if share < _LOW:
+        if share < _MIN_BUSY_SHARE:
             reports.append(f"device: {device} utilization: {share:.2f}")
     return reports
 

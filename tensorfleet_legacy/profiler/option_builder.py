@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-_MOST = 10000
+_MAX_DEPTH = 10000
 
 
 def defaults() -> dict[str, Any]:
@@ -41,7 +41,7 @@ class ProfileOptionBuilder:
         """Options that count the parameters of the trainable variables."""
         return {
             **defaults(),
-            "max_depth": _MOST,
+            "max_depth": _MAX_DEPTH,
             "account_type_regexes": ["_trainable_variables"],
             "account_displayed_op_only": True,
             "select": ["params"],
@@ -52,7 +52,7 @@ class ProfileOptionBuilder:
         """Options that count float operations."""
         return {
             **defaults(),
-            "max_depth": _MOST,
+            "max_depth": _MAX_DEPTH,
             "min_float_ops": 1,
             "order_by": "float_ops",
             "account_displayed_op_only": True,
@@ -72,14 +72,8 @@ class ProfileOptionBuilder:
         """Options that show the times of a run and the bytes of its tensors."""
         return {
             **defaults(),
-            "max_depth": _MOST,
-            "min_bytes": min_bytes,
-            "min_peak_bytes": min_peak_bytes,
-            "min_residual_bytes": min_residual_bytes,
-            "min_output_bytes": min_output_bytes,
-            "min_micros": min_micros,
-            "min_accelerator_micros": min_accelerator_micros,
-            "min_cpu_micros": min_cpu_micros,
+            **locals(),
+            "max_depth": _MAX_DEPTH,
             "order_by": "micros",
             "account_displayed_op_only": True,
             "select": ["micros", "bytes"],
@@ -88,6 +82,10 @@ class ProfileOptionBuilder:
     def _with(self, **options: Any) -> ProfileOptionBuilder:
         self._options.update(options)
         return self
+
+    def _with_all(self, given: dict[str, Any]) -> ProfileOptionBuilder:
+        """Sets the options that are the arguments of a method, from its `locals()`."""
+        return self._with(**{k: copy.copy(v) for k, v in given.items() if k != "self"})
 
     def build(self) -> dict[str, Any]:
         """The options."""
@@ -105,22 +103,13 @@ class ProfileOptionBuilder:
         min_output_bytes: int = 0,
     ) -> ProfileOptionBuilder:
         """Shows nodes of at least so many bytes."""
-        return self._with(
-            min_bytes=min_bytes,
-            min_peak_bytes=min_peak_bytes,
-            min_residual_bytes=min_residual_bytes,
-            min_output_bytes=min_output_bytes,
-        )
+        return self._with_all(locals())
 
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> ProfileOptionBuilder:
         """Shows nodes that took at least so long."""
-        return self._with(
-            min_micros=min_micros,
-            min_accelerator_micros=min_accelerator_micros,
-            min_cpu_micros=min_cpu_micros,
-        )
+        return self._with_all(locals())
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
         """Shows nodes of at least so many parameters."""
@@ -146,13 +135,7 @@ class ProfileOptionBuilder:
         trim_name_regexes: Any = None,
     ) -> ProfileOptionBuilder:
         """Shows nodes by their names."""
-        given = {
-            "start_name_regexes": start_name_regexes,
-            "show_name_regexes": show_name_regexes,
-            "hide_name_regexes": hide_name_regexes,
-            "trim_name_regexes": trim_name_regexes,
-        }
-        return self._with(**{k: copy.copy(v) for k, v in given.items() if v is not None})
+        return self._with_all({k: v for k, v in locals().items() if v is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
         """Whether only what is shown counts."""

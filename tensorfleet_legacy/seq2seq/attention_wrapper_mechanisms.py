@@ -137,6 +137,7 @@ class BaseAttentionMechanism(AttentionMechanism):
 
         self._probability_fn = masked
 
+    _num_units: int
     keys = readonly("_keys", "What queries are compared with.")
     values = readonly("_values", "The memory.")
     batch_size = readonly("_batch_size", "How many sequences there are.")
@@ -227,6 +228,34 @@ def _biased(score: Tensor, start: float) -> Tensor:
     return score + find("get_variable")("attention_score_bias", (), score.dtype.base_dtype, first)
 
 
+def _start(
+    mechanism: BaseAttentionMechanism, given: dict[str, Any], query_layer: Any, probability_fn: Callable
+) -> None:
+    """Ends the constructor of a mechanism, whose `locals()` are `given`."""
+    BaseAttentionMechanism.__init__(
+        mechanism,
+        query_layer,
+        given["memory"],
+        probability_fn,
+        given["memory_sequence_length"],
+        _dense(given["num_units"], "memory_layer", given["dtype"]),
+        score_mask_value=given["score_mask_value"],
+        custom_key_value_fn=given.get("custom_key_value_fn"),
+        name=given["name"],
+    )
+    vars(mechanism).update(_num_units=given["num_units"], _name=given["name"])
+
+
+def _forward_only(given: dict[str, Any]) -> Callable:
+    """The probabilities of a mechanism that only moves forward, by the `locals()` of its constructor."""
+    return functools.partial(
+        monotonic_probabilities,
+        sigmoid_noise=given["sigmoid_noise"],
+        mode=given["mode"],
+        seed=given["sigmoid_noise_seed"],
+    )
+
+
 class BahdanauAttention(BaseAttentionMechanism):
     """Additive attention: a small network scores each step of the memory against the query."""
 
@@ -242,17 +271,8 @@ class BahdanauAttention(BaseAttentionMechanism):
         custom_key_value_fn: Callable | None = None,
         name: str = "BahdanauAttention",
     ) -> None:
-        super().__init__(
-            _dense(num_units, "query_layer", dtype),
-            memory,
-            _of_score_alone(probability_fn),
-            memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype),
-            score_mask_value=score_mask_value,
-            custom_key_value_fn=custom_key_value_fn,
-            name=name,
-        )
-        self._num_units, self._normalize, self._name = num_units, normalize, name
+        _start(self, locals(), _dense(num_units, "query_layer", dtype), _of_score_alone(probability_fn))
+        self._normalize = normalize
 
     def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
         with find("variable_scope")(None, "bahdanau_attention", [query]):
@@ -276,17 +296,8 @@ class LuongAttention(BaseAttentionMechanism):
         custom_key_value_fn: Callable | None = None,
         name: str = "LuongAttention",
     ) -> None:
-        super().__init__(
-            None,
-            memory,
-            _of_score_alone(probability_fn),
-            memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype),
-            score_mask_value=score_mask_value,
-            custom_key_value_fn=custom_key_value_fn,
-            name=name,
-        )
-        self._num_units, self._scale, self._name = num_units, scale, name
+        _start(self, locals(), None, _of_score_alone(probability_fn))
+        self._scale = scale
 
     def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
         with find("variable_scope")(None, "luong_attention", [query]):
@@ -312,19 +323,9 @@ class BahdanauMonotonicAttention(BaseMonotonicAttentionMechanism):
         dtype: Any = None,
         name: str = "BahdanauMonotonicAttention",
     ) -> None:
-        super().__init__(
-            _dense(num_units, "query_layer", dtype),
-            memory,
-            functools.partial(
-                monotonic_probabilities, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
-            ),
-            memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype),
-            score_mask_value=score_mask_value,
-            name=name,
-        )
-        self._num_units, self._normalize, self._name = num_units, normalize, name
-        self._score_bias_init = score_bias_init
+        given = locals()
+        _start(self, given, _dense(num_units, "query_layer", dtype), _forward_only(given))
+        self._normalize, self._score_bias_init = normalize, score_bias_init
 
     def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
         with find("variable_scope")(None, "bahdanau_monotonic_attention", [query]):
@@ -351,19 +352,9 @@ class LuongMonotonicAttention(BaseMonotonicAttentionMechanism):
         dtype: Any = None,
         name: str = "LuongMonotonicAttention",
     ) -> None:
-        super().__init__(
-            None,
-            memory,
-            functools.partial(
-                monotonic_probabilities, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
-            ),
-            memory_sequence_length,
-            _dense(num_units, "memory_layer", dtype),
-            score_mask_value=score_mask_value,
-            name=name,
-        )
-        self._num_units, self._scale, self._name = num_units, scale, name
-        self._score_bias_init = score_bias_init
+        given = locals()
+        _start(self, given, None, _forward_only(given))
+        self._scale, self._score_bias_init = scale, score_bias_init
 
     def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
         with find("variable_scope")(None, "luong_monotonic_attention", [query]):

@@ -20,7 +20,7 @@ from tensorfleet.ops.array.shape import shape as shape_of
 from tensorfleet.ops.control.cond import cond
 from tensorfleet.ops.state.tensor_array import TensorArray
 from tensorfleet_legacy.seq2seq.decoder import Decoder
-from tensorfleet_legacy.seq2seq.helper import _embedding
+from tensorfleet_legacy.seq2seq.helper import _embedding, first_and_last
 
 
 class BeamSearchDecoderState(
@@ -119,12 +119,7 @@ class BeamSearchDecoder(Decoder):
         assert_like_rnncell("cell", cell)
         self._cell, self._output_layer = cell, output_layer
         self._embed, self._width = _embedding(embedding), beam_width
-        self._start = to_tensor(start_tokens, dtypes.int32, name="start_tokens")
-        self._end = to_tensor(end_token, dtypes.int32, name="end_token")
-        if self._start.shape.rank != 1:
-            raise ValueError("start_tokens must be a vector")
-        if self._end.shape.rank != 0:
-            raise ValueError("end_token must be a scalar")
+        self._start, self._end = first_and_last(start_tokens, end_token)
         self._penalty = length_penalty_weight
         self._batch_size = apply("Size", self._start)
         self._initial_state = nest.map_structure(self._split, initial_state)

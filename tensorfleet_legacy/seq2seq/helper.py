@@ -255,17 +255,23 @@ def _embedding(embedding: Any) -> Callable:
     return lambda ids: find("nn.embedding_lookup")(embedding, ids)
 
 
+def first_and_last(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:
+    """The tokens that sequences begin with, and the one that ends them, checked."""
+    start = to_tensor(start_tokens, dtypes.int32, name="start_tokens")
+    end = to_tensor(end_token, dtypes.int32, name="end_token")
+    if start.shape.rank != 1:
+        raise ValueError("start_tokens must be a vector")
+    if end.shape.rank != 0:
+        raise ValueError("end_token must be a scalar")
+    return start, end
+
+
 class GreedyEmbeddingHelper(Helper):
     """Feeds the embedding of the most likely output, until that is `end_token`."""
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embed = _embedding(embedding)
-        self._start = to_tensor(start_tokens, dtypes.int32, name="start_tokens")
-        self._end = to_tensor(end_token, dtypes.int32, name="end_token")
-        if self._start.shape.rank != 1:
-            raise ValueError("start_tokens must be a vector")
-        if self._end.shape.rank != 0:
-            raise ValueError("end_token must be a scalar")
+        self._start, self._end = first_and_last(start_tokens, end_token)
         self._batch_size = apply("Size", self._start)
         self._start_inputs = self._embed(self._start)
 

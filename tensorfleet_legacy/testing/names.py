@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import Any
 
 from tensorfleet.base.naming import export, publish_finder, publish_lazily, publish_module
-
-
-def _from_test_case(name: str) -> Any:
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.testing.test_util"), name.removeprefix("test.")
-    )
-
-
-def _from_gradient_checker(name: str) -> Any:
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.testing.gradient_checker"), name.removeprefix("test.")
-    )
-
-
-def _from_benchmark(name: str) -> Any:
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.testing.benchmark"), name.removeprefix("test.")
-    )
+from tensorfleet_legacy.lazy_names import publish_from, publish_whole
 
 
 def _from_modes(name: str) -> Any:
@@ -39,89 +21,51 @@ def _mock(name: str) -> Any:
     return importlib.import_module("unittest.mock")
 
 
-publish_lazily(_from_test_case, "test.TestCase", "test.StubOutForTesting", "test.main", "test.get_temp_dir")
-publish_lazily(_from_test_case, "test.assert_equal_graph_def", "test.test_src_dir_path")
-publish_lazily(_from_gradient_checker, "test.compute_gradient", "test.compute_gradient_error")
-publish_lazily(_from_benchmark, "test.Benchmark", "test.benchmark_config")
-publish_lazily(
-    lambda name: getattr(
-        importlib.import_module("tensorfleet_legacy.testing.benchmark"),
-        name.rpartition(".")[2].replace("TensorFlowBenchmark", "Benchmark"),
-    ),
-    *(
-        f"python.platform.benchmark.{name}"
-        for name in ["GLOBAL_BENCHMARK_REGISTRY", "TensorFlowBenchmark", "_run_benchmarks", "benchmarks_main"]
-    ),
+_TEST_CASE = "TestCase StubOutForTesting main get_temp_dir assert_equal_graph_def test_src_dir_path"
+publish_from("testing.test_util", _TEST_CASE, "test")
+publish_from("testing.gradient_checker", "compute_gradient compute_gradient_error", "test")
+publish_from("testing.benchmark", "Benchmark benchmark_config", "test")
+publish_from(
+    "testing.benchmark",
+    "GLOBAL_BENCHMARK_REGISTRY TensorFlowBenchmark=Benchmark _run_benchmarks benchmarks_main",
+    "python.platform.benchmark",
 )
 publish_lazily(_mock, "test.mock")
-publish_lazily(
-    lambda name: getattr(
-        importlib.import_module("tensorfleet_legacy.testing.test_base"), name.rpartition(".")[2]
-    ),
-    "python.data.kernel_tests.test_base.DatasetTestBase",
-    "python.keras.testing_utils.get_test_data",
-)
+publish_from("testing.test_base", "DatasetTestBase", "python.data.kernel_tests.test_base")
+publish_from("testing.test_base", "get_test_data", "python.keras.testing_utils")
 _OF_KERAS = """
     experimental_run_tf_function_scope get_expected_metric_variable_names get_model_from_layers get_model_type
     get_small_functional_mlp get_small_mlp get_small_sequential_mlp get_small_subclass_mlp get_v2_optimizer layer_test
     model_type_scope run_eagerly_scope should_run_eagerly should_run_tf_function
 """
-publish_lazily(
-    lambda name: getattr(
-        importlib.import_module("tensorfleet_legacy.testing.keras_parameterized"), name.rpartition(".")[2]
-    ),
-    *(f"python.keras.testing_utils.{name}" for name in _OF_KERAS.split()),
-    *(
-        f"python.keras.keras_parameterized.{name}"
-        for name in ("TestCase", "run_all_keras_modes", "run_with_all_model_types")
-    ),
+publish_from("testing.keras_parameterized", _OF_KERAS, "python.keras.testing_utils")
+publish_from(
+    "testing.keras_parameterized",
+    "TestCase run_all_keras_modes run_with_all_model_types",
+    "python.keras.keras_parameterized",
 )
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.test_ops"), "python.framework.test_ops"
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.dataset_serialization_test_base"),
-    "python.data.experimental.kernel_tests.serialization.dataset_serialization_test_base",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.reader_dataset_ops_test_base"),
-    "python.data.experimental.kernel_tests.reader_dataset_ops_test_base",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.random_util"),
-    "python.kernel_tests.random.util",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.parallel_for_test_util"),
-    "python.ops.parallel_for.test_util",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.ragged_test_util"),
-    "python.ops.ragged.ragged_test_util",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.linear_operator_test_util"),
-    "python.ops.linalg.linear_operator_test_util",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.bijector_test_util"),
-    "python.ops.distributions.bijector_test_util",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.signal_test_util"),
-    "python.kernel_tests.signal.test_util",
-)
-
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.multi_worker_test_base"),
-    "python.distribute.multi_worker_test_base",
-    "contrib.distribute.python.multi_worker_test_base",
-)
-publish_lazily(
-    lambda _: importlib.import_module("tensorfleet_legacy.testing.strategy_test_lib"),
-    "python.distribute.strategy_test_lib",
-    "contrib.distribute.python.strategy_test_lib",
-)
+# Modules here, and where TensorFlow has them.
+_WHOLE = {
+    "test_ops": "python.framework.test_ops",
+    "dataset_serialization_test_base": "python.data.experimental.kernel_tests.serialization.dataset_serialization_test_base",
+    "reader_dataset_ops_test_base": "python.data.experimental.kernel_tests.reader_dataset_ops_test_base",
+    "random_util": "python.kernel_tests.random.util",
+    "parallel_for_test_util": "python.ops.parallel_for.test_util",
+    "ragged_test_util": "python.ops.ragged.ragged_test_util",
+    "linear_operator_test_util": "python.ops.linalg.linear_operator_test_util",
+    "bijector_test_util": "python.ops.distributions.bijector_test_util",
+    "signal_test_util": "python.kernel_tests.signal.test_util",
+    "multi_worker_test_base": """
+        python.distribute.multi_worker_test_base contrib.distribute.python.multi_worker_test_base
+    """,
+    "strategy_test_lib": "python.distribute.strategy_test_lib contrib.distribute.python.strategy_test_lib",
+    "strategy_combinations": "python.distribute.strategy_combinations",
+    "single_loss_example": """
+        python.distribute.single_loss_example contrib.distribute.python.single_loss_example
+    """,
+}
+for _module, _places in _WHOLE.items():
+    publish_whole(f"testing.{_module}", *_places.split())
 
 _TEST_UTIL = "python.framework.test_util."
 # Decorators that choose among modes of which there is one here.
@@ -154,22 +98,14 @@ publish_lazily(_from_modes, *(_TEST_UTIL + name for name in f"{_AS_IT_IS} {_NO} 
 publish_lazily(
     lambda _: _from_modes(_TEST_UTIL + "pick_unused_port"), "python.util.net_lib.pick_unused_port_or_die"
 )
-publish_lazily(
-    lambda _: _from_test_case("test.TestCase"),
-    "python.framework.test_util.TensorFlowTestCase",
-    "python.platform.googletest.TestCase",
-)
-publish_lazily(
-    lambda _: _from_test_case("test.assert_equal_graph_def"),
-    _TEST_UTIL + "assert_equal_graph_def_v1",
-    _TEST_UTIL + "assert_equal_graph_def_v2",
-)
+_OF_TEST_CASE = """
+    TensorFlowTestCase=TestCase assert_equal_graph_def_v1=assert_equal_graph_def
+    assert_equal_graph_def_v2=assert_equal_graph_def
+"""
+publish_from("testing.test_util", _OF_TEST_CASE, "python.framework.test_util")
+publish_from("testing.test_util", "TestCase", "python.platform.googletest")
 publish_lazily(lambda _: _from_modes("disable_with_predicate"), "python.platform.test.disable_with_predicate")
 publish_module("python.framework.test_util", "test")
-
-
-def _module_named(file: str, name: str) -> Any:
-    return importlib.import_module(f"tensorfleet_legacy.testing.{file}")
 
 
 def _from_combinations(name: str) -> Any:
@@ -189,29 +125,16 @@ for _module in (
 ):
     for _name in ["NamedDistribution", "NamedObject", "combine", "generate", "times"]:
         publish_lazily(_from_combinations, f"{_module}.{_name}")
-for _module, _file in (
-    ("python.distribute.strategy_combinations", "strategy_combinations"),
-    ("python.distribute.single_loss_example", "single_loss_example"),
-    ("contrib.distribute.python.single_loss_example", "single_loss_example"),
-):
-    publish_lazily(functools.partial(_module_named, _file), _module)
 publish_finder("contrib.distribute.python.combinations", _from_combinations)
 for _name in ["default_test", "graph_only", "eager_only", "v1_only", "v2_only"]:
     publish_lazily(_from_combinations, f"python.data.kernel_tests.test_base.{_name}_combinations")
 publish_module("python.ops.gradient_checker", "test")
 
 
-def _of_functions(name: str) -> Any:
-    from tensorfleet_legacy.testing import gradient_checker_v2 as function_gradients
-
-    called = {"compute_gradient": "compute_function_gradient", "_to_numpy": "to_numpy"}
-    short = name.rpartition(".")[2]
-    return getattr(function_gradients, called.get(short, short))
-
-
-publish_lazily(
-    _of_functions,
-    *(f"python.ops.gradient_checker_v2.{name}" for name in ("compute_gradient", "max_error", "_to_numpy")),
+publish_from(
+    "testing.gradient_checker_v2",
+    "compute_gradient=compute_function_gradient max_error _to_numpy=to_numpy",
+    "python.ops.gradient_checker_v2",
 )
 
 

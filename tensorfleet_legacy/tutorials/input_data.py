@@ -21,7 +21,7 @@ _FILES = (
     "t10k-images-idx3-ubyte",
     "t10k-labels-idx1-ubyte",
 )
-_WHOLE = 60000  # digits to train on in the full set
+_TRAINING_DIGITS = 60000  # digits to train on in the full set
 _PATHS = (
     "examples.tutorials.mnist.input_data",
     "contrib.learn.datasets.mnist",
@@ -179,7 +179,7 @@ def read_data_sets(
         files = [_BUNDLED / f"{name}.gz" for name in _FILES]
     images, labels, test_images, test_labels = (_read(path) for path in files)
     if files[0].parent == _BUNDLED:
-        validation_size = round(validation_size * len(images) / _WHOLE)
+        validation_size = round(validation_size * len(images) / _TRAINING_DIGITS)
     if not 0 <= validation_size <= len(images):
         raise ValueError(
             f"Validation size should be between 0 and {len(images)}. Received: {validation_size}."

@@ -70,7 +70,7 @@ def test_each_worker_has_its_own_rate():
 
 def test_a_worker_tells_its_own_rate_also_where_only_the_chief_prints(tmp_path, monkeypatch):
     path = tmp_path / "worker-1.status"
-    monkeypatch.setenv(status.STATUS, str(path))
+    monkeypatch.setattr(status, "_path", lambda: str(path))
     monkeypatch.setattr(status, "_since", 0.0)
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()
@@ -174,7 +174,7 @@ def test_the_status_has_the_loss_among_the_summaries_of_tasks(tmp_path, monkeypa
     progress = Progress(0.0, paths)
     assert "loss" not in progress.text(1.0, 2, 2)
     monkeypatch.setattr(status, "_next", 0.0)
-    monkeypatch.setenv(status.STATUS, str(paths["b"]))
+    monkeypatch.setattr(status, "_path", lambda: str(paths["b"]))
     writer = tf.summary.FileWriter(str(tmp_path / "events"))
     said = tf.Summary(
         value=[

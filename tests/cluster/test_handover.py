@@ -178,7 +178,7 @@ def test_an_element_of_a_step_that_has_had_effects_is_not_put_back(clients):
 
 def test_an_element_that_comes_at_the_deadline_is_not_lost(server, monkeypatch):
     target = server.target.replace("localhost", "127.0.0.1")  # so it goes over the wire
-    answer = stepping.Run._answer
+    answer = stepping.StepDriver._answer
 
     def late(self, fd):
         if self.deadline is None:
@@ -192,7 +192,7 @@ def test_an_element_that_comes_at_the_deadline_is_not_lost(server, monkeypatch):
         with tf.Session(target) as sess:
             sess.run(put)
             sess.run(count)
-            monkeypatch.setattr(stepping.Run, "_answer", late)
+            monkeypatch.setattr(stepping.StepDriver, "_answer", late)
             with pytest.raises(tf.errors.DeadlineExceededError):
                 sess.run(take, options=tf.RunOptions(timeout_in_ms=1000 * SECONDS))
             assert sess.run(count) == 2

@@ -88,23 +88,23 @@ def test_once_it_is_given_back_updates_are_in_place_again(ends, store):
 
 
 def test_memory_is_used_again(ends, store):
-    homes = set()
+    blocks = set()
     for _ in range(10):
         (found,) = passed(ends, store.hand_out())
-        homes.add(lending.home_of(store.read()).number)
+        blocks.add(lending.block_of(store.read()).number)
         changed(store, 1.0)
         del found
-    assert len(homes) <= 3
+    assert len(blocks) <= 3
 
 
 def test_a_borrower_that_ends_keeps_what_it_has(ends, store):
     (found,) = passed(ends, store.hand_out())
-    number = lending.home_of(store.read()).number
+    number = lending.block_of(store.read()).number
     ends[0].close()
     assert not changed(store, 1.0)
     assert (found == 1).all() and (store.read() == 2).all()
-    assert lending.home_of(store.read()).number != number
-    assert number not in [home.number for home in lending._spare]
+    assert lending.block_of(store.read()).number != number
+    assert number not in [block.number for block in lending._spare]
 
 
 def test_of_two_borrowers_each_gives_back_its_own(store):
@@ -137,11 +137,11 @@ def test_what_is_read_again_soon_is_moved_to_where_it_can_be_lent(updates, moved
     store = VariableStore("v", tf.float32)
     with store.lock:
         store.swap(np.zeros(SIZE, np.float32))
-    assert lending.home_of(store.hand_out()) is None
+    assert lending.block_of(store.hand_out()) is None
     for _ in range(updates):
         with store.lock:
             store.swap(np.ones(SIZE, np.float32))
-    assert (lending.home_of(store.hand_out()) is not None) == moved
+    assert (lending.block_of(store.hand_out()) is not None) == moved
 
 
 def test_a_variable_that_is_cleared_meanwhile_is_not_moved(monkeypatch):
@@ -169,12 +169,12 @@ def test_a_variable_that_is_being_written_is_not_moved():
         other = threading.Thread(target=lambda: found.append(store.hand_out()))
         other.start()
         other.join(30)
-    assert lending.home_of(found[0]) is None
+    assert lending.block_of(found[0]) is None
 
 
 def test_both_ends_forget_memory_that_is_not_lent_for_long(ends, store):
     passed(ends, store.hand_out())
-    for i in range(shared._FORGET + 1):
+    for i in range(shared._FORGET_AFTER_FRAMES + 1):
         passed(ends, np.full(SIZE, i))
     assert not ends[0]._outbox.lent and not ends[1]._inbox.lent
     assert (passed(ends, store.hand_out())[0] == 1).all()
@@ -222,7 +222,7 @@ def test_descriptions_of_more_tensors_than_there_are_are_refused(ends, store):
     layout_of(blob, 2)  # it is remembered
     told = wire._LOANS.pack(1, len(blob)) + blob + shared.LOAN.pack(0, 0, True, 7, SIZE * 4)
     header = wire._HEADER.pack(wire._MAGIC, messages.RUN, 2, 0, 0, 0, 0, 0)
-    socket.send_fds(ends[0].sock, [header + told], [lending.home_of(store.read()).descriptor])
+    socket.send_fds(ends[0].sock, [header + told], [lending.block_of(store.read()).descriptor])
     with pytest.raises(errors.InvalidArgumentError, match="descriptions of 2 tensors where there are 1"):
         ends[1].receive()
 
@@ -244,8 +244,8 @@ def test_more_than_can_be_lent_is_refused_before_it_is_read(ends, count, size):
     ],
 )
 def test_a_loan_that_does_not_fit_is_refused(ends, loan, why, store):
-    home = lending.home_of(store.read())
-    socket.send_fds(ends[0].sock, [frame(loan)], [home.descriptor])
+    block = lending.block_of(store.read())
+    socket.send_fds(ends[0].sock, [frame(loan)], [block.descriptor])
     with pytest.raises(errors.InvalidArgumentError, match=why):
         ends[1].receive()
 

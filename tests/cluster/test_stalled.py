@@ -144,7 +144,7 @@ def test_a_step_that_needs_it_ends_when_its_session_is_closed(stuck):
 
 def test_a_connection_that_was_given_up_before_its_answer_is_read_is_an_unavailable_task(stuck, monkeypatch):
     target, _, _ = stuck
-    answer = stepping.Run._answer
+    answer = stepping.StepDriver._answer
 
     def given_up(self, fd):
         self._asked[fd][2].close()  # as the watch on the task does
@@ -155,7 +155,7 @@ def test_a_connection_that_was_given_up_before_its_answer_is_read_is_an_unavaila
         assert sess.run(x, {"Placeholder:0": 1.0}) == 2.0
         for timeout in (0, 1000 * SECONDS):
             with monkeypatch.context() as patch:
-                patch.setattr(stepping.Run, "_answer", given_up)
+                patch.setattr(stepping.StepDriver, "_answer", given_up)
                 with pytest.raises(tf.errors.UnavailableError, match="/job:local"):
                     sess.run(x, {"Placeholder:0": 1.0}, options=tf.RunOptions(timeout_in_ms=timeout))
             assert sess.run(x, {"Placeholder:0": 2.0}) == 3.0

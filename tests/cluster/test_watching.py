@@ -21,23 +21,23 @@ def nobody_else_watches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_there_already_is_found_at_the_first_look() -> None:
-    assert wire.watchfully(lambda: "here") == "here"
+    assert wire.busy_wait(lambda: "here") == "here"
 
 
 def test_what_comes_within_the_moment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "_SEVERAL_CORES", True)
     looks = iter([None, None, "late"])
-    assert wire.watchfully(lambda: next(looks), 60.0) == "late"
+    assert wire.busy_wait(lambda: next(looks), 60.0) == "late"
 
 
 def test_what_does_not_come_is_given_up() -> None:
-    assert wire.watchfully(lambda: None) is None
+    assert wire.busy_wait(lambda: None) is None
 
 
 def test_a_second_thread_looks_once_and_goes_to_sleep() -> None:
     looks: list[int] = []
     with wire._watching:
-        assert wire.watchfully(lambda: looks.append(1)) is None
+        assert wire.busy_wait(lambda: looks.append(1)) is None
     assert len(looks) == 1
 
 
@@ -53,12 +53,12 @@ def test_who_gives_way_stops_when_another_had_the_core_and_watches_for_nothing_f
     # Threads of earlier tests' clusters have the real time.
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) if threading.get_ident() == own else real())
     looks: list[int] = []
-    assert wire.watchfully(lambda: looks.append(1), 60.0, gives_way=True) is None
+    assert wire.busy_wait(lambda: looks.append(1), 60.0, gives_way=True) is None
     assert len(looks) == 3  # the third took a second
-    assert wire.watchfully(lambda: looks.append(1), 60.0, gives_way=True) is None
+    assert wire.busy_wait(lambda: looks.append(1), 60.0, gives_way=True) is None
     assert len(looks) == 4
     answer = iter([None, "here"])
-    assert wire.watchfully(lambda: next(answer), 60.0, gives_way=True) == "here"
+    assert wire.busy_wait(lambda: next(answer), 60.0, gives_way=True) == "here"
 
 
 def test_an_error_while_looking_ends_the_watch() -> None:
@@ -73,7 +73,7 @@ def test_an_error_while_looking_ends_the_watch() -> None:
 
     with pytest.raises(Gone):
         for _ in range(2):
-            wire.watchfully(look)
+            wire.busy_wait(look)
     assert not wire._watching.locked()
 
 
@@ -91,11 +91,11 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
     here, there = channels
     watched: list[str] = []
 
-    def watchfully(look: Callable, moment: float, gives_way: bool) -> Any:
+    def busy_wait(look: Callable, moment: float, gives_way: bool) -> Any:
         watched.append(here.after)
         return look()
 
-    monkeypatch.setattr(wire, "watchfully", watchfully)
+    monkeypatch.setattr(wire, "busy_wait", busy_wait)
     for after, delay in [("slow", 0.05), ("quick", 0), ("slow", 0), ("quick", 0), ("slow", 0)]:
         here.after = after
         later = threading.Timer(delay, lambda: there.send(messages.PING, b"text"))
@@ -111,12 +111,12 @@ def test_what_was_slow_to_come_is_not_watched_for_again(
 def test_an_answer_is_watched_for_longer_than_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
     moments: list[float] = []
 
-    def watchfully(look: Callable, moment: float, gives_way: bool) -> Any:
+    def busy_wait(look: Callable, moment: float, gives_way: bool) -> Any:
         moments.append(moment)
         assert gives_way is (len(moments) == 1)
         return look()
 
-    monkeypatch.setattr(wire, "watchfully", watchfully)
+    monkeypatch.setattr(wire, "busy_wait", busy_wait)
     pair = socket.socketpair()
     asking, asked = wire.Channel(pair[0]), wire.Channel(pair[1], asks=False)
     asking.send(messages.PING)

@@ -56,7 +56,7 @@ def test_attributes_are_messages_where_tensorflow_gives_messages():
 
 def test_a_large_constant_of_one_value_is_written_as_that_value(monkeypatch):
     for module in (apply, tensor_proto):
-        monkeypatch.setattr(module, "LARGEST_CONSTANT", 1000)
+        monkeypatch.setattr(module, "MAX_CONSTANT_BYTES", 1000)
     filled = tf.constant(2.5, shape=[30, 20])
     written = tf.get_default_graph().as_graph_def()
     assert list(written.node[0].attr["value"].tensor.float_val) == [2.5]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tensorfleet.kernels import conv, conv_chunks
+from tensorfleet.kernels import conv, conv_chunks, conv_shapes
 from tensorfleet.kernels import depthwise_conv as depthwise
 from tensorfleet.kernels.windows import output_size
 from tests.support.kernels import both_lives
@@ -96,9 +96,9 @@ def way(request, monkeypatch):
     """Every way to compute: all patches at once, in chunks with a rest, and without patches."""
     if request.param != "patches":
         monkeypatch.setattr(conv_chunks, "CHUNK_BYTES", 1)
-        monkeypatch.setattr(conv, "XLA_CHANNELS", 0)
+        monkeypatch.setattr(conv, "MIN_WINOGRAD_CHANNELS", 0)
     if request.param == "tap by tap":
-        monkeypatch.setattr(conv, "LARGE_EXAMPLE_BYTES", 0)
+        monkeypatch.setattr(conv, "MAX_PATCH_BYTES", 0)
 
 
 def kernels(rank):
@@ -221,17 +221,17 @@ def test_an_empty_batch_gives_an_empty_result(padding):
 def test_the_shape_function_agrees_with_the_kernel(padding, channels_first):
     attrs = attributes((2, 1), (1, 2), padding, channels_first)
     x, w = np.zeros((2, 3, 6, 7) if channels_first else (2, 6, 7, 3)), np.zeros((3, 2, 3, 4))
-    assert conv.conv2d_shape(x.shape, w.shape, **attrs) == conv.conv2d(np, x, w, **attrs).shape
+    assert conv_shapes.conv2d_shape(x.shape, w.shape, **attrs) == conv.conv2d(np, x, w, **attrs).shape
     made = depthwise.depthwise_conv2d(np, x, w, **attrs).shape
-    assert conv.depthwise_conv2d_shape(x.shape, w.shape, **attrs) == made
+    assert conv_shapes.depthwise_conv2d_shape(x.shape, w.shape, **attrs) == made
 
 
 def test_unknown_dimensions_stay_unknown():
     attrs = attributes((2, 2), (1, 1), "SAME")
-    assert conv.conv2d_shape((None, None, 8, 4), (3, 3, 4, 5), **attrs) == (None, None, 4, 5)
-    assert conv.conv2d_shape(None, (3, 3, 4, 5), **attrs) == (None, None, None, 5)
-    assert conv.depthwise_conv2d_shape((1, 8, 8, None), (3, 3, 4, None), **attrs) == (1, 4, 4, None)
-    unknown_filter = conv.conv3d_shape((1, 4, None, 4, 2), None, strides=[1] * 5, padding=b"SAME")
+    assert conv_shapes.conv2d_shape((None, None, 8, 4), (3, 3, 4, 5), **attrs) == (None, None, 4, 5)
+    assert conv_shapes.conv2d_shape(None, (3, 3, 4, 5), **attrs) == (None, None, None, 5)
+    assert conv_shapes.depthwise_conv2d_shape((1, 8, 8, None), (3, 3, 4, None), **attrs) == (1, 4, 4, None)
+    unknown_filter = conv_shapes.conv3d_shape((1, 4, None, 4, 2), None, strides=[1] * 5, padding=b"SAME")
     assert unknown_filter == (1, 4, None, 4, None)
 
 
@@ -264,12 +264,12 @@ def test_unknown_dimensions_stay_unknown():
 )
 def test_wrong_shapes_are_refused_in_tensorflow_words(x, w, changes, message):
     with pytest.raises(ValueError, match=message):
-        conv.conv2d_shape(x, w, **(attributes((1, 1), (1, 1), "VALID") | changes))
+        conv_shapes.conv2d_shape(x, w, **(attributes((1, 1), (1, 1), "VALID") | changes))
 
 
 def test_depthwise_refuses_another_depth():
     with pytest.raises(ValueError, match="Dimensions must be equal, but are 4 and 3"):
-        conv.depthwise_conv2d_shape((1, 3, 3, 4), (2, 2, 3, 2), **attributes((1, 1), (1, 1), "VALID"))
+        conv_shapes.depthwise_conv2d_shape((1, 3, 3, 4), (2, 2, 3, 2), **attributes((1, 1), (1, 1), "VALID"))
 
 
 def test_output_size_counts_windows():

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def worth(monkeypatch):
     """Everything is large enough to be divided."""
-    monkeypatch.setattr(conv_library, "WORTH_DIVIDING", 0)
+    monkeypatch.setattr(conv_library, "MIN_DIVIDED_PRODUCTS", 0)
     monkeypatch.setattr(conv_kernels, "SMALL_CONVOLUTION", 0)
 
 

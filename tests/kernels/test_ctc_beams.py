@@ -37,7 +37,7 @@ def test_a_batch_is_searched_as_each_of_its_sequences(width, at_once, monkeypatc
     alone = [
         ctc_beams.beam_search(inputs[:, b : b + 1], lengths[b : b + 1], width, 1, True) for b in range(7)
     ]
-    monkeypatch.setattr(ctc_beams, "_AT_ONCE", at_once)
+    monkeypatch.setattr(ctc_beams, "_MAX_TABLE_ELEMENTS", at_once)
     decoded, probabilities = ctc_beams.beam_search(inputs, lengths, width, 1, True)
     assert decoded[0] == [one[0][0][0] for one in alone]
     np.testing.assert_array_equal(probabilities, [one[1][0] for one in alone])

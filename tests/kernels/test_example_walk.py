@@ -56,7 +56,7 @@ def alone(monkeypatch):
 
     def scanned(records):
         with monkeypatch.context() as patch:
-            patch.setattr(parsing_walk, "WORTH_WALKING", 1 << 60)
+            patch.setattr(parsing_walk, "MIN_WALKED_RECORDS", 1 << 60)
             patch.setattr(parsing_layouts, "_WORTH_IT", 1 << 60)
             return told(records)
 

@@ -267,8 +267,15 @@ DIVIDED = {
 
 @pytest.mark.parametrize("name", DIVIDED)
 def test_what_is_divided_is_the_same_to_the_last_bit(name, helpers, cores, monkeypatch):
-    for module in (segments, rows, images_boxes, images_crop, string_buffers):
-        monkeypatch.setattr(module, "_PART", module._PART >> 5)  # what would be too little
+    shares = {
+        segments: "_ELEMENTS_PER_THREAD",
+        rows: "_PART",
+        images_boxes: "_BOXES_PER_THREAD",
+        images_crop: "_NUMBERS_PER_THREAD",
+        string_buffers: "_PART",
+    }
+    for module, share in shares.items():
+        monkeypatch.setattr(module, share, getattr(module, share) >> 5)  # what would be too little
     results = []
     for count in (4, 1):
         cores(count)

@@ -56,7 +56,7 @@ def test_both_lives_draw_the_same_gammas(alpha):
 
 
 def test_compiled_gammas_that_are_often_rejected_are_drawn_in_several_rounds(monkeypatch):
-    monkeypatch.setattr(rejection, "_PIECE", 2)
+    monkeypatch.setattr(rejection, "_PIECE_OUTPUTS", 2)
     state, alpha = philox.initial_state(*SEEDS), np.full(20, 0.01)
     compiled = jax.jit(lambda s: rejection.random_gamma(jnp, s, (8,), jnp.array(alpha)))(state)
     np.testing.assert_allclose(

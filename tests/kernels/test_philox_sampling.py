@@ -116,7 +116,7 @@ def test_expected_counts_come_from_a_table_or_not_with_the_same_result(monkeypat
     state, true = philox.initial_state(*SEEDS), np.array([[0], [5], [99]])
     for unique in (True, False):
         from_table = sampling.log_uniform_candidate_sampler(state, true, 30, unique, 100)
-        monkeypatch.setattr(sampling, "_TABLE_LIMIT", 10)
+        monkeypatch.setattr(sampling, "_MAX_TABLE_CLASSES", 10)
         for one, other in zip(
             from_table, sampling.log_uniform_candidate_sampler(state, true, 30, unique, 100), strict=True
         ):

@@ -26,7 +26,7 @@ def convolution(request):
     w = rng.standard_normal((*taps, channels, filters))
     explicit = (0, 0, 1, 2, 2, 0, 0, 0) if padding == "EXPLICIT" else ()
     attrs = dict(strides=(1, 1, 1, 1), padding=padding, explicit_paddings=explicit)
-    window = conv_kernels.conv_window(x.shape, w.shape, "NHWC", (1,) * 4, padding, explicit, (1,) * 4)
+    window = conv_kernels.conv_window(x.shape, w.shape, **attrs)
     assert winograd.suits(window, filters, np.float32)
     dy = rng.standard_normal(conv_kernels.conv2d(np, x, w, **attrs).shape)
     return x, w, dy, attrs
@@ -67,6 +67,11 @@ def test_padding_wider_than_the_filter_takes_the_plain_way():
 def test_what_it_is_not_for(dtype, stride, width):
     shape = (2, width, width, 32)
     window = conv_kernels.conv_window(
-        shape, (3, 3, 32, 32), "NHWC", (1, stride, stride, 1), "SAME", (), (1,) * 4
+        shape,
+        (3, 3, 32, 32),
+        data_format="NHWC",
+        strides=(1, stride, stride, 1),
+        padding="SAME",
+        dilations=(1,) * 4,
     )
     assert not winograd.suits(window, 32, np.dtype(dtype))

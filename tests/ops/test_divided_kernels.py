@@ -20,8 +20,10 @@ def divided(monkeypatch):
     helpers = side_by_side._Helpers()
     helpers._most = 3
     monkeypatch.setattr(side_by_side, "_helpers", helpers)
-    for module in (array_move, gather, memory, openblas, sorting):
-        monkeypatch.setattr(module, "_WORTH_DIVIDING", 1)
+    for module in (array_move, gather, memory):
+        monkeypatch.setattr(module, "_BYTES_PER_THREAD", 1)
+    monkeypatch.setattr(sorting, "_ELEMENTS_PER_THREAD", 1)
+    monkeypatch.setattr(openblas, "_WORTH_DIVIDING", 1)
     for name in ("_WORTH_SEARCHING", "_WORTH_SEARCHING_ACROSS"):
         monkeypatch.setattr(reductions, name, 1)
 

@@ -130,7 +130,7 @@ def test_a_loop_round_trips_through_a_graph_def(graph):
 def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
     from tensorfleet.runtime.scheduling import host_loops as loops
 
-    monkeypatch.setattr(loops, "_PATIENCE", -1.0 if whole else 1e9)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", -1.0 if whole else 1e9)
     x = tf.placeholder(tf.float32, [5, 3])
     w = tf.get_variable("w", initializer=np.eye(3, dtype=np.float32))
     y = tf.scan(lambda a, r: tf.tanh(tf.matmul([a], w)[0] + r), x)
@@ -149,7 +149,7 @@ def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
 def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch, session):
     from tensorfleet.runtime.scheduling import host_loops as loops
 
-    monkeypatch.setattr(loops, "_PATIENCE", -1.0)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", -1.0)
     n = tf.placeholder(tf.int32, [])
     ta = tf.TensorArray(tf.float32, 3)
     _, ta = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t.write(i, 1.0)), [0, ta])
@@ -167,7 +167,7 @@ def test_random_numbers_of_a_loop_do_not_depend_on_how_it_runs(monkeypatch):
     y = tf.scan(lambda a, r: r + tf.random_uniform([3], seed=4) + 0.0 * a, tf.zeros([4, 3]), initializer=x)
     found = []
     for patience in (1e9, -1.0):
-        monkeypatch.setattr(loops, "_PATIENCE", patience)
+        monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", patience)
         with tf.Session() as s:
             found.append([s.run(y) for _ in range(3)])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)

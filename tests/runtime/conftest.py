@@ -8,5 +8,5 @@ from tensorfleet.runtime.segments import compiled, trial
 @pytest.fixture
 def always_compile(monkeypatch):
     """What can be compiled is, from the first run on, however little there is to gain."""
-    monkeypatch.setattr(trial, "_NEVER_BELOW", 0.0)
+    monkeypatch.setattr(trial, "_MIN_NUMPY_SECONDS", 0.0)
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: self.possible)

@@ -40,7 +40,7 @@ def test_a_model_that_runs_once_is_not_compiled_and_one_that_runs_again_is():
 
 def test_where_numpy_takes_too_long_the_first_run_is_begun_again_and_compiled(monkeypatch):
     patient = trained(3)
-    monkeypatch.setattr(trial, "_FIRST_TRY", -1.0)
+    monkeypatch.setattr(trial, "_FIRST_RUN_SECONDS", -1.0)
     hurried = trained(3)
     assert hurried[2] == [1, 1, 1]
     assert hurried[1] == patient[1] == 3  # no step was counted twice

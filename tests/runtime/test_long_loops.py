@@ -17,17 +17,17 @@ SECONDS = 60
 def pieces(monkeypatch):
     """Loops are compiled at once, and then run three iterations at a time. Counts how often one was resumed."""
     resumed = []
-    real = loops_traced._Traced._go_on
+    real = loops_traced._LoopProgram._go_on
 
     def go_on(self, *args):
-        self.turns = 3
+        self.iterations = 3
         resumed.append(self)
         return real(self, *args)
 
-    monkeypatch.setattr(loops, "_PATIENCE", -1.0)
-    monkeypatch.setattr(loops_traced, "_FIRST_TURNS", 3)
-    monkeypatch.setattr(loops_traced, "_SECONDS", 0.0)
-    monkeypatch.setattr(loops_traced._Traced, "_go_on", go_on)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", -1.0)
+    monkeypatch.setattr(loops_traced, "_FIRST_ITERATIONS", 3)
+    monkeypatch.setattr(loops_traced, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(loops_traced._LoopProgram, "_go_on", go_on)
     return resumed
 
 
@@ -74,7 +74,7 @@ def test_random_numbers_of_a_loop_in_pieces_are_those_of_the_whole(pieces, monke
                 lambda i, _: i < 9, lambda i, s: (i + 1, s + tf.random_uniform([4], seed=3)), start
             )
             if whole:
-                monkeypatch.setattr(loops_traced, "_FIRST_TURNS", 1000)
+                monkeypatch.setattr(loops_traced, "_FIRST_ITERATIONS", 1000)
             with tf.Session() as sess:
                 return [sess.run(loop[1]) for _ in range(2)]
 
@@ -93,7 +93,7 @@ def test_a_check_that_fails_in_a_later_piece_is_told(pieces):
 @pytest.fixture
 def endless(monkeypatch):
     """A session and a loop in XLA, with the placeholder that says how long it runs."""
-    monkeypatch.setattr(loops, "_PATIENCE", -1.0)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", -1.0)
     n = tf.placeholder(tf.int64, [])
     loop = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0, tf.int64)])
     sess = tf.Session()

@@ -13,7 +13,7 @@ LENGTHS = [5, 9, 6, 14, 11, 7, 16, 10, 13, 3, 8]
 @pytest.fixture
 def at_once(monkeypatch):
     """Loops are compiled when they run for the second time."""
-    monkeypatch.setattr(loops, "_PATIENCE", 0.0)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", 0.0)
 
 
 def recurrent():
@@ -56,7 +56,7 @@ def test_loops_with_room_compute_what_the_host_does(at_once, session, monkeypatc
     given = [random.randn(length, 2, 3) for length in LENGTHS]
     compiled = [session.run([states, slope], {x: one}) for one in given]
     assert [len(s) for s, _ in compiled] == LENGTHS
-    monkeypatch.setattr(loops, "_PATIENCE", np.inf)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", np.inf)
     with tf.Session() as other:
         other.run(tf.global_variables_initializer())
         for one, (states_then, slope_then) in zip(given, compiled, strict=True):

@@ -108,7 +108,7 @@ def test_variable_that_others_always_want_gets_new_memory(always_compile, sessio
     v, _, train = shrinking()
     session.run(tf.global_variables_initializer())
     store, held = store_of(session, v), []
-    for _ in range(1 + compiled._TOO_DISTURBED // compiled._DISTURBED + 2):
+    for _ in range(1 + compiled._MAX_DISTURBANCE // compiled._DISTURBANCE_WEIGHT + 2):
         session.run(train)
         held.append(store.read())
     (program,) = programs_of(session, train)
@@ -150,7 +150,7 @@ def test_program_that_fails_at_first_leaves_variables_as_they_were(always_compil
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(compiled.Compiled, "run", lacking)
+        patch.setattr(compiled.CompiledSegment, "run", lacking)
         with pytest.raises(tf.errors.ResourceExhaustedError):
             session.run(train)
     assert (session.run(v) == 1).all()

@@ -92,7 +92,7 @@ def test_batch_size_that_keeps_changing_falls_back_to_numpy(always_compile, sess
     for n in range(1, 120):
         assert session.run(total, {x: np.ones(n)}) == pytest.approx(n)
     (item,) = segments(session, total, x)
-    assert len(item.compiler.programs) <= compiled._MOST_SIGNATURES
+    assert len(item.compiler.programs) <= compiled._MAX_PROGRAMS
 
 
 def test_batch_sizes_that_come_back_are_compiled_once_numpy_has_cost_as_much(

@@ -9,8 +9,8 @@ import tensorfleet as tf
 def both_lives(session, fetch, feed, error, phrase, monkeypatch):
     with pytest.raises(error, match=phrase) as in_numpy:
         session.run(fetch, feed)
-    monkeypatch.setattr("tensorfleet.runtime.segments.trial._NEVER_BELOW", -1.0)
-    monkeypatch.setattr("tensorfleet.runtime.segments.trial._AT_ONCE_ABOVE", -1.0)
+    monkeypatch.setattr("tensorfleet.runtime.segments.trial._MIN_NUMPY_SECONDS", -1.0)
+    monkeypatch.setattr("tensorfleet.runtime.segments.trial._SLOW_RUN_SECONDS", -1.0)
     monkeypatch.setattr("tensorfleet.runtime.segments.compiled.Compiler.wanted", lambda self: self.possible)
     with pytest.raises(error, match=phrase) as compiled:
         session.run(fetch, feed)

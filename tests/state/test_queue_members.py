@@ -6,8 +6,8 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.runtime.resources import ResourceManager
-from tensorfleet.state.queue_members import Member, Roster
-from tensorfleet.state.queues import Queue, Take
+from tensorfleet.state.queue_members import Roster, RosterMember
+from tensorfleet.state.queues import Queue, TakeAttempt
 
 
 @pytest.fixture
@@ -21,18 +21,18 @@ def roster(monkeypatch):
     queue.clear()
 
 
-def joined(roster: Roster, owner: str) -> Member:
+def joined(roster: Roster, owner: str) -> RosterMember:
     return roster._join(ResourceManager(owner))
 
 
-def finish(member: Member) -> None:
+def finish(member: RosterMember) -> None:
     """Ends a session in good order."""
     member._session.finished = True
     member.clear()
 
 
-def waits(roster: Roster, member: Member) -> Take:
-    attempt = Take(1)
+def waits(roster: Roster, member: RosterMember) -> TakeAttempt:
+    attempt = TakeAttempt(1)
     roster._queue.submit(attempt)
     member.waiting.append(attempt)
     return attempt

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import tensorfleet as tf
 from tensorfleet.base import dtypes
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.state.queue_orders import PaddingQueue, PriorityQueue
-from tensorfleet.state.queues import Put, Take
+from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue
+from tensorfleet.state.queues import PutAttempt, TakeAttempt
 
 PATIENCE = 60
 
@@ -27,15 +27,15 @@ def taken_of(queue, attempt):
 )
 def test_a_priority_queue_gives_the_smallest_of_those_inside(events):
     """A list is put in; a number is how many are taken, if there are so many."""
-    queue = PriorityQueue("q", -1, [dtypes.int64], [TensorShape(())])
+    queue = HeapQueue("q", -1, [dtypes.int64], [TensorShape(())])
     model: list[int] = []
     for event in events:
         if isinstance(event, list):
-            assert queue.submit(Put(queue.rows([np.array(event)])))
+            assert queue.submit(PutAttempt(queue.rows([np.array(event)])))
             for value in event:
                 heapq.heappush(model, value)
         elif event <= len(model):
-            attempt = Take(event)
+            attempt = TakeAttempt(event)
             assert queue.submit(attempt)
             assert taken_of(queue, attempt) == [heapq.heappop(model) for _ in range(event)]
 
@@ -43,11 +43,11 @@ def test_a_priority_queue_gives_the_smallest_of_those_inside(events):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=8), st.integers(1, 5))
 def test_what_a_withdrawn_batch_gives_back_has_its_priority_still(values, more):
-    queue = PriorityQueue("q", -1, [dtypes.int64], [TensorShape(())])
-    queue.submit(Put(queue.rows([np.array(values)])))
-    waiting = Take(len(values) + more)
+    queue = HeapQueue("q", -1, [dtypes.int64], [TensorShape(())])
+    queue.submit(PutAttempt(queue.rows([np.array(values)])))
+    waiting = TakeAttempt(len(values) + more)
     assert not queue.submit(waiting) and queue.withdraw(waiting)
-    everything = Take(len(values))
+    everything = TakeAttempt(len(values))
     assert queue.submit(everything) and taken_of(queue, everything) == sorted(values)
 
 
@@ -57,9 +57,9 @@ def test_a_padding_queue_pads_to_the_largest_and_changes_nothing_else(shapes, fi
     queue = PaddingQueue("q", -1, [dtypes.int64], [TensorShape([None, None])])
     whole = [np.arange(1, a * b + 1).reshape(a, b) for a, b in shapes]
     for value in whole:
-        assert queue.submit(Put([queue.element([value])]))
+        assert queue.submit(PutAttempt([queue.element([value])]))
     for count in filter(None, (min(first, len(whole)), len(whole) - min(first, len(whole)))):
-        attempt = Take(count)
+        attempt = TakeAttempt(count)
         assert queue.submit(attempt)
         (batch,) = queue.batch(attempt.taken)
         here, whole = whole[:count], whole[count:]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.state.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
-from tensorfleet.state.queues import Close, Put, Queue, Signal, Take
+from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue, ShuffleQueue
+from tensorfleet.state.queues import CloseAttempt, PutAttempt, Queue, Signal, TakeAttempt
 
 SCALAR = TensorShape(())
 
@@ -30,7 +30,7 @@ def shuffle(capacity):
 
 
 def priority(capacity):
-    return PriorityQueue("q", capacity, [dtypes.int64], [SCALAR])
+    return HeapQueue("q", capacity, [dtypes.int64], [SCALAR])
 
 
 KINDS = {"fifo": fifo, "padding": padding, "shuffle": shuffle, "priority": priority}
@@ -63,18 +63,18 @@ class World:
         if what == "put":
             values = np.arange(self.next, self.next + n)
             self.next += n
-            attempt = Put(self.queue.rows([values]))
+            attempt = PutAttempt(self.queue.rows([values]))
             self.puts.append((attempt, values.tolist()))
             self.submit(attempt)
         elif what in ("take", "up_to"):
-            attempt = Take(n, what == "up_to")
+            attempt = TakeAttempt(n, what == "up_to")
             self.takes.append(attempt)
             self.submit(attempt)
         elif what == "withdraw" and self.open:
             attempt = self.open.pop(n % len(self.open))
             self.queue.withdraw(attempt)
         elif what == "close":
-            self.submit(Close())
+            self.submit(CloseAttempt())
         elif what == "cancel":
             self.queue.close_now()
         self.open = [a for a in self.open if not a.done]
@@ -92,7 +92,7 @@ class World:
 
     def inside(self):
         elements = self.queue.elements
-        return self.values_of(sorted(elements) if isinstance(self.queue, PriorityQueue) else elements)
+        return self.values_of(sorted(elements) if isinstance(self.queue, HeapQueue) else elements)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -136,14 +136,14 @@ def test_after_closing_nobody_waits_in_vain(kind, capacity, events):
         world.do(what, n)
     world.do("cancel", 0)
     assert world.open == []
-    late = Put(world.queue.rows([np.arange(1)]))
+    late = PutAttempt(world.queue.rows([np.arange(1)]))
     assert world.queue.submit(late)
     assert isinstance(late.error, errors.CancelledError)
-    left = Take(100, up_to=True)
+    left = TakeAttempt(100, up_to=True)
     assert world.queue.submit(left)
     assert world.queue.size() == 0
     assert bool(left.taken) == (left.error is None)
-    empty = Take(1)
+    empty = TakeAttempt(1)
     assert world.queue.submit(empty)
     assert isinstance(empty.error, errors.OutOfRangeError)
 
@@ -169,11 +169,11 @@ def test_threads_that_really_block(kind):
 
     def put(first):
         for v in range(first, first + 50):
-            run(Put(queue.rows([np.array([v])])))
+            run(PutAttempt(queue.rows([np.array([v])])))
 
     def take(out):
         while True:
-            attempt = Take(2, up_to=True)
+            attempt = TakeAttempt(2, up_to=True)
             if not run(attempt):
                 continue
             if attempt.error is not None:
@@ -184,7 +184,7 @@ def test_threads_that_really_block(kind):
         """Whether the attempt came to its end; takers may lose their patience and start again."""
         if queue.submit(attempt):
             return True
-        timeout = patience.popleft() if isinstance(attempt, Take) and patience else None
+        timeout = patience.popleft() if isinstance(attempt, TakeAttempt) and patience else None
         assert attempt.event.wait(timeout or 60) or timeout
         return attempt.done or not queue.withdraw(attempt)
 
@@ -194,7 +194,7 @@ def test_threads_that_really_block(kind):
         t.start()
     for t in putters:
         t.join(60)
-    queue.submit(Close())
+    queue.submit(CloseAttempt())
     for t in takers:
         t.join(60)
     assert sorted(v for out in taken for v in out) == list(range(200))
@@ -206,21 +206,21 @@ def test_threads_that_really_block(kind):
 
 
 def test_the_most_urgent_goes_first_even_if_it_comes_while_others_are_waited_for():
-    queue, several = priority(5), Take(3)
+    queue, several = priority(5), TakeAttempt(3)
     assert not queue.submit(several)
-    queue.submit(Put(queue.rows([np.array([5, 7])])))
+    queue.submit(PutAttempt(queue.rows([np.array([5, 7])])))
     assert not several.done and queue.size() == 2  # they stay in until all are there
-    behind = Take(1)
+    behind = TakeAttempt(1)
     assert not queue.submit(behind)
-    queue.submit(Put(queue.rows([np.array([1, 9])])))
+    queue.submit(PutAttempt(queue.rows([np.array([1, 9])])))
     assert several.done and [int(a[0][row]) for _, _, (a, row) in several.taken] == [1, 5, 7]
     assert behind.done and queue.size() == 0
 
 
 def test_more_than_a_priority_queue_can_hold_pass_through_it():
-    queue, several = priority(2), Take(3)
+    queue, several = priority(2), TakeAttempt(3)
     queue.submit(several)
-    putting = Put(queue.rows([np.array([3, 2, 1])]))
+    putting = PutAttempt(queue.rows([np.array([3, 2, 1])]))
     queue.submit(putting)
     assert putting.done and several.done and len(several.taken) == 3
 

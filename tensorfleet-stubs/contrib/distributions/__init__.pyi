@@ -13,16 +13,16 @@ from tensorfleet_legacy.distributions.distribution import Distribution as Distri
 from tensorfleet_legacy.distributions.distribution import ReparameterizationType as ReparameterizationType
 from tensorfleet_legacy.distributions.distribution import ReparameterizationType as _ReparameterizationType
 from tensorfleet_legacy.distributions.gamma import Beta as Beta
-from tensorfleet_legacy.distributions.gamma import BetaWithSoftplusConcentration as BetaWithSoftplusConcentration
+from tensorfleet_legacy.distributions.gamma import BetaWithSoftplusConcentration as _BetaWithSoftplusConcentration
 from tensorfleet_legacy.distributions.gamma import Dirichlet as Dirichlet
 from tensorfleet_legacy.distributions.gamma import DirichletMultinomial as DirichletMultinomial
 from tensorfleet_legacy.distributions.gamma import Gamma as Gamma
-from tensorfleet_legacy.distributions.gamma import GammaWithSoftplusConcentrationRate as GammaWithSoftplusConcentrationRate
+from tensorfleet_legacy.distributions.gamma import GammaWithSoftplusConcentrationRate as _GammaWithSoftplusConcentrationRate
 from tensorfleet_legacy.distributions.inverse_gamma import Cauchy as _Cauchy
 from tensorfleet_legacy.distributions.inverse_gamma import Chi2 as Chi2
 from tensorfleet_legacy.distributions.inverse_gamma import Chi2WithAbsDf as Chi2WithAbsDf
 from tensorfleet_legacy.distributions.inverse_gamma import HalfNormal as HalfNormal
-from tensorfleet_legacy.distributions.inverse_gamma import InverseGamma as InverseGamma
+from tensorfleet_legacy.distributions.inverse_gamma import InverseGamma as _InverseGamma
 from tensorfleet_legacy.distributions.inverse_gamma import InverseGammaWithSoftplusConcentrationRate as InverseGammaWithSoftplusConcentrationRate
 from tensorfleet_legacy.distributions.inverse_gamma import Kumaraswamy as Kumaraswamy
 from tensorfleet_legacy.distributions.inverse_gamma import SinhArcsinh as SinhArcsinh
@@ -53,9 +53,9 @@ from tensorfleet_legacy.distributions.normal import LaplaceWithSoftplusScale as 
 from tensorfleet_legacy.distributions.normal import LogNormal as LogNormal
 from tensorfleet_legacy.distributions.normal import Logistic as _Logistic
 from tensorfleet_legacy.distributions.normal import Normal as Normal
-from tensorfleet_legacy.distributions.normal import NormalWithSoftplusScale as NormalWithSoftplusScale
+from tensorfleet_legacy.distributions.normal import NormalWithSoftplusScale as _NormalWithSoftplusScale
 from tensorfleet_legacy.distributions.normal import StudentT as StudentT
-from tensorfleet_legacy.distributions.normal import StudentTWithAbsDfSoftplusScale as StudentTWithAbsDfSoftplusScale
+from tensorfleet_legacy.distributions.normal import StudentTWithAbsDfSoftplusScale as _StudentTWithAbsDfSoftplusScale
 from tensorfleet_legacy.distributions.relaxed_onehot_categorical import ExpRelaxedOneHotCategorical as ExpRelaxedOneHotCategorical
 from tensorfleet_legacy.distributions.relaxed_onehot_categorical import RelaxedBernoulli as RelaxedBernoulli
 from tensorfleet_legacy.distributions.relaxed_onehot_categorical import RelaxedOneHotCategorical as RelaxedOneHotCategorical
@@ -67,7 +67,7 @@ from tensorfleet_legacy.distributions.transformed_distribution import Conditiona
 from tensorfleet_legacy.distributions.transformed_distribution import QuantizedDistribution as QuantizedDistribution
 from tensorfleet_legacy.distributions.transformed_distribution import TransformedDistribution as TransformedDistribution
 from tensorfleet_legacy.distributions.uniform import Exponential as Exponential
-from tensorfleet_legacy.distributions.uniform import ExponentialWithSoftplusRate as ExponentialWithSoftplusRate
+from tensorfleet_legacy.distributions.uniform import ExponentialWithSoftplusRate as _ExponentialWithSoftplusRate
 from tensorfleet_legacy.distributions.uniform import Uniform as Uniform
 from tensorfleet_legacy.distributions.util import fill_triangular as fill_triangular
 from tensorfleet_legacy.distributions.util import fill_triangular_inverse as fill_triangular_inverse
@@ -76,14 +76,22 @@ from tensorfleet_legacy.distributions.util import reduce_weighted_logsumexp as r
 from tensorfleet_legacy.distributions.util import softplus_inverse as softplus_inverse
 from tensorfleet_legacy.distributions.util import tridiag as tridiag
 from tensorfleet_legacy.distributions.wishart import WishartCholesky as WishartCholesky
-from tensorfleet_legacy.distributions.wishart import WishartFull as WishartFull
+from tensorfleet_legacy.distributions.wishart import WishartFull as _WishartFull
 import builtins
 import typing
+class BetaWithSoftplusConcentration(_BetaWithSoftplusConcentration):
+    def __init__(self, concentration1: typing.Any, concentration0: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class Cauchy(_Cauchy):
     def __init__(self, loc: typing.Any, scale: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class Deterministic(_Deterministic):
     def __init__(self, loc: typing.Any, atol: typing.Any = ..., rtol: typing.Any = ..., validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
+class ExponentialWithSoftplusRate(_ExponentialWithSoftplusRate):
+    def __init__(self, rate: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 FULLY_REPARAMETERIZED: _ReparameterizationType
+class GammaWithSoftplusConcentrationRate(_GammaWithSoftplusConcentrationRate):
+    def __init__(self, concentration: typing.Any, rate: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
+class InverseGamma(_InverseGamma):
+    def __init__(self, concentration: typing.Any, rate: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class Laplace(_Laplace):
     def __init__(self, loc: typing.Any, scale: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class LaplaceWithSoftplusScale(_LaplaceWithSoftplusScale):
@@ -91,11 +99,17 @@ class LaplaceWithSoftplusScale(_LaplaceWithSoftplusScale):
 class Logistic(_Logistic):
     def __init__(self, loc: typing.Any, scale: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 NOT_REPARAMETERIZED: _ReparameterizationType
+class NormalWithSoftplusScale(_NormalWithSoftplusScale):
+    def __init__(self, loc: typing.Any, scale: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class OneHotCategorical(_OneHotCategorical):
     def __init__(self, logits: typing.Any = ..., probs: typing.Any = ..., dtype: typing.Any = ..., validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
+class StudentTWithAbsDfSoftplusScale(_StudentTWithAbsDfSoftplusScale):
+    def __init__(self, df: typing.Any, loc: typing.Any, scale: typing.Any, validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class VectorDeterministic(_VectorDeterministic):
     def __init__(self, loc: typing.Any, atol: typing.Any = ..., rtol: typing.Any = ..., validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...
 class VectorExponentialDiag(_VectorExponentialDiag):
     def __init__(self, loc: typing.Any = ..., scale_diag: typing.Any = ..., scale_identity_multiplier: typing.Any = ..., validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str | None = ...) -> None: ...
 class VectorLaplaceDiag(_VectorLaplaceDiag):
     def __init__(self, loc: typing.Any = ..., scale_diag: typing.Any = ..., scale_identity_multiplier: typing.Any = ..., validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str | None = ...) -> None: ...
+class WishartFull(_WishartFull):
+    def __init__(self, df: typing.Any, scale: typing.Any, cholesky_input_output_matrices: builtins.bool = ..., validate_args: builtins.bool = ..., allow_nan_stats: builtins.bool = ..., name: builtins.str = ...) -> None: ...

@@ -1,8 +1,10 @@
 # Written by tools/make_stubs.py.
 from tensorfleet.contrib.feature_column import python as python
-from tensorfleet_legacy.feature_column.sequence_feature_column import sequence_categorical_column_with_hash_bucket as sequence_categorical_column_with_hash_bucket
-from tensorfleet_legacy.feature_column.sequence_feature_column import sequence_categorical_column_with_identity as sequence_categorical_column_with_identity
-from tensorfleet_legacy.feature_column.sequence_feature_column import sequence_categorical_column_with_vocabulary_file as sequence_categorical_column_with_vocabulary_file
-from tensorfleet_legacy.feature_column.sequence_feature_column import sequence_categorical_column_with_vocabulary_list as sequence_categorical_column_with_vocabulary_list
 from tensorfleet_legacy.feature_column.sequence_feature_column import sequence_input_layer as sequence_input_layer
 from tensorfleet_legacy.feature_column.sequence_feature_column import sequence_numeric_column as sequence_numeric_column
+import builtins
+import typing
+def sequence_categorical_column_with_hash_bucket(key: builtins.str, hash_bucket_size: builtins.int, dtype: typing.Any = ...) -> typing.Any: ...
+def sequence_categorical_column_with_identity(key: builtins.str, num_buckets: builtins.int, default_value: typing.Any = ...) -> typing.Any: ...
+def sequence_categorical_column_with_vocabulary_file(key: builtins.str, vocabulary_file: builtins.str, vocabulary_size: builtins.int | None = ..., num_oov_buckets: builtins.int = ..., default_value: typing.Any = ..., dtype: typing.Any = ...) -> typing.Any: ...
+def sequence_categorical_column_with_vocabulary_list(key: builtins.str, vocabulary_list: typing.Any, dtype: typing.Any = ..., default_value: builtins.int = ..., num_oov_buckets: builtins.int = ...) -> typing.Any: ...

@@ -1,6 +1,6 @@
 # Written by tools/make_stubs.py.
 from tensorfleet_legacy.keras.applications.imagenet_utils import decode_predictions as decode_predictions
-from tensorfleet_legacy.keras.applications.inception_resnet_v2 import InceptionResNetV2 as InceptionResNetV2
 import builtins
 import typing
+def InceptionResNetV2(include_top: builtins.bool = ..., weights: typing.Any = ..., input_tensor: typing.Any = ..., input_shape: typing.Any = ..., pooling: builtins.str | None = ..., classes: builtins.int = ..., **kwargs: typing.Any) -> typing.Any: ...
 def preprocess_input(x: typing.Any, data_format: builtins.str | None = ..., **kwargs: typing.Any) -> typing.Any: ...

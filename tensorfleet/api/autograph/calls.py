@@ -12,7 +12,7 @@ import threading
 import types
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,21 +32,11 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 from tensorfleet.ops.string.elements import string_to_number
 
 # Modules whose functions know tensors already, or never see one.
-_KNOWN = {
-    *packages.NAMES,
-    "tensorflow",
-    "numpy",
-    "scipy",
-    "pandas",
-    "jax",
-    "jaxlib",
-    "absl",
-    "six",
-    "pytest",
-    "_pytest",
-}
+_KNOWN = {*packages.NAMES, "tensorflow", "numpy", "scipy", "pandas", "jax", "jaxlib", "absl", "six"}
+_KNOWN |= {"pytest", "_pytest"}
 _local = threading.local()
-_made: weakref.WeakKeyDictionary[types.FunctionType, Any] = weakref.WeakKeyDictionary()
+# Weak, so that a function that is made anew in each step, such as a lambda, does not stay for ever.
+_made: weakref.WeakKeyDictionary[types.FunctionType, types.CodeType] = weakref.WeakKeyDictionary()
 _converted_code: set[types.CodeType] = set()
 
 
@@ -60,19 +50,20 @@ def enabled() -> bool:
 
 
 @contextmanager
-def conversion(on: bool) -> Any:
+def conversion(on: bool) -> Iterator[None]:
     """A block in which functions are, or are not, converted."""
     if not hasattr(_local, "enabled"):
         _local.enabled = True
-    told = ": AutoGraph did not convert this function" if on else ": AutoGraph is disabled in this function"
-    with replaced(_local, "enabled", on), replaced(Tensor, "_why_symbolic", told):
+    reason = ": AutoGraph did not convert this function" if on else ": AutoGraph is disabled in this function"
+    with replaced(_local, "enabled", on), replaced(Tensor, "_why_symbolic", reason):
         yield
 
 
-def converted_call(f: Any, args: tuple, kwargs: dict[str, Any], requested: bool = False) -> Any:
+def converted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], requested: bool = False) -> Any:
     """`f(*args, **kwargs)`, of a function that is converted if that makes sense; if not, says so when it was asked for."""
     if not enabled():
         return f(*args, **kwargs)
+    # Only built-in functions and classes are looked up: hashing a user's object may call the user's code.
     if (overload := _OVERLOADS.get(f) if _hashable(f) else None) is not None:
         return overload(*args, **kwargs)
     while isinstance(f, functools.partial):
@@ -89,11 +80,11 @@ def converted_call(f: Any, args: tuple, kwargs: dict[str, Any], requested: bool 
     return made(*first, *args, **kwargs)
 
 
-def _hashable(f: Any) -> bool:
+def _hashable(f: object) -> bool:
     return isinstance(f, (types.BuiltinFunctionType, type))
 
 
-def function_of(f: Any) -> tuple[types.FunctionType | None, tuple]:
+def function_of(f: object) -> tuple[types.FunctionType | None, tuple[Any, ...]]:
     """The Python function behind something that can be called, and what it gets first."""
     if isinstance(f, types.FunctionType):
         return f, ()
@@ -102,6 +93,7 @@ def function_of(f: Any) -> tuple[types.FunctionType | None, tuple]:
         return inner, (f.__self__, *first)
     if isinstance(f, type) or not callable(f):
         return None, ()
+    # An object with `__call__`: the function is its class's, and the object its first argument.
     call = type(f).__call__
     return (call, (f,)) if isinstance(call, types.FunctionType) else (None, ())
 
@@ -111,16 +103,18 @@ def wants(function: types.FunctionType) -> bool:
     if function.__code__ in _converted_code or getattr(function, "__ag_compiled", False):
         return False
     module = (function.__module__ or "").partition(".")[0]
+    # Converting a library that never sees a tensor costs time and may break it.
     if module in _KNOWN or (module in sys.stdlib_module_names and module != "__main__"):
         return False
     return not inspect.isgeneratorfunction(function) and not inspect.iscoroutinefunction(function)
 
 
-def convert(function: types.FunctionType) -> Callable:
+def convert(function: types.FunctionType) -> Callable[..., Any]:
     """A function of the same arguments whose branches and loops may depend on tensors; ConversionError if there is none."""
     code = _made.get(function)
     if code is None:
         code = _made[function] = _code_of(function)
+    # The code is compiled once; each function made from it keeps the cells of its own closure.
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells["ag__"] = types.CellType(sys.modules[__name__])
     closure = tuple(cells[name] for name in code.co_freevars)
@@ -132,6 +126,7 @@ def convert(function: types.FunctionType) -> Callable:
 def _code_of(function: types.FunctionType) -> types.CodeType:
     tree = tree_of(function)
     names = ["ag__", *(n for n in function.__code__.co_freevars if n != "ag__")]
+    # A free variable is one only inside a function that has it: the factory stands for the scopes around.
     outer = ast.parse(f"def factory__({', '.join(names)}):\n pass")
     factory = outer.body[0]
     assert isinstance(factory, ast.FunctionDef)
@@ -186,6 +181,7 @@ def _lambda_tree(function: types.FunctionType, error: Exception) -> tuple[ast.Mo
     lines, start = inspect.getsourcelines(function)
     text = "".join(lines).strip()
     at = text.find("lambda")
+    # The source of a lambda ends somewhere in its line: the longest text that can be read is it.
     for end in range(len(text), at, -1):
         try:
             return _read(text[at:end].strip()), start
@@ -202,6 +198,7 @@ def _defined(tree: ast.Module, function: types.FunctionType) -> ast.FunctionDef:
                 return node
         raise ConversionError("its definition is not in its source")
     code = function.__code__
+    # Lambdas have no names: those of their arguments tell most of them apart.
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
     found = [
@@ -233,7 +230,7 @@ def _same_code(node: ast.Lambda, function: types.FunctionType) -> bool:
     )
 
 
-def _constants(code: types.CodeType) -> list:
+def _constants(code: types.CodeType) -> list[object]:
     return [c for c in code.co_consts if not isinstance(c, types.CodeType)]
 
 
@@ -244,7 +241,7 @@ def _abs(x: Any) -> Any:
     return tf_abs(x) if isinstance(x, Tensor) else abs(x)
 
 
-def _number(kind: type, name: str) -> Callable:
+def _number(kind: type[int | float], name: str) -> Callable[..., Any]:
     def made(x: Any = 0, *base: Any) -> Any:
         if not isinstance(x, Tensor):
             return kind(x, *base)
@@ -257,7 +254,7 @@ def _number(kind: type, name: str) -> Callable:
     return made
 
 
-def _len(x: Any) -> Any:
+def _len(x: Any) -> Tensor | int:
     if isinstance(x, TensorArray):
         return x.size()
     if not isinstance(x, Tensor):
@@ -268,11 +265,11 @@ def _len(x: Any) -> Any:
     return shape(x)[0] if known is None else known
 
 
-def _print(*values: Any, **options: Any) -> Any:
+def _print(*values: object, **options: Any) -> Any:
     if not any(isinstance(v, Tensor) for v in values):
         return print(*values, **options)
 
-    def shown(*found: Any) -> None:
+    def shown(*found: object) -> None:
         computed = iter(found)
         texts = [next(computed) if isinstance(v, Tensor) else v for v in values]
         texts = [v.decode() if isinstance(v, bytes) else v for v in texts]
@@ -281,10 +278,11 @@ def _print(*values: Any, **options: Any) -> Any:
     return py_func(shown, [v for v in values if isinstance(v, Tensor)], [])
 
 
-def _range(*limits: Any) -> Any:
+def _range(*limits: Any) -> Tensor | range:
     if not any(isinstance(n, Tensor) for n in limits):
         return range(*limits)
     if len(limits) == 1:
+        # Python's range of a negative number is empty; TensorFlow's is an error.
         return range_(maximum(limits[0], 0))
     if len(limits) == 2:
         return range_(limits[0], maximum(*limits))
@@ -304,7 +302,7 @@ def _zip(*items: Any, strict: bool = False) -> Any:
     return zip(*items, strict=strict)
 
 
-_OVERLOADS: dict[Any, Callable] = {
+_OVERLOADS: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.abs: _abs,
     builtins.float: _number(float, "float32"),
     builtins.int: _number(int, "int32"),
@@ -315,7 +313,7 @@ _OVERLOADS: dict[Any, Callable] = {
     builtins.zip: _zip,
 }
 
-# What converted code names: this module is its `ag__`.
+# The names that converted code uses: this module is its `ag__`.
 Undefined, UndefinedReturnValue = operators.Undefined, operators.UndefinedReturnValue
 retval, ldu, not_, and_, or_ = operators.retval, operators.ldu, operators.not_, operators.and_, operators.or_
 eq, not_eq = operators.eq, operators.not_eq

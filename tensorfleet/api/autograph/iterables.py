@@ -14,7 +14,7 @@ from typing import Any
 class Sequenced:
     """A class of iterables, and what `enumerate` and `zip` do with them."""
 
-    kind: type
+    kind: type[Any]
     enumerated: Callable[[Any, int], Any]
     zipped: Callable[[Sequence[Any]], Any]
 
@@ -27,6 +27,6 @@ def register(iterable: Sequenced) -> None:
     _REGISTERED.append(iterable)
 
 
-def registered_for(value: Any) -> Sequenced | None:
-    """What was registered for the class of a value."""
+def registered_for(value: object) -> Sequenced | None:
+    """The registered entry for the class of a value."""
     return next((r for r in _REGISTERED if isinstance(value, r.kind)), None)

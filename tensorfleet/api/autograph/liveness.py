@@ -1,4 +1,4 @@
-"""Which variables a statement sets, and which of them anything behind it still reads."""
+"""Liveness: which variables a statement sets, and which of them later statements still read."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ def writes(node: ast.AST) -> set[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         found |= {(a.asname or a.name).partition(".")[0] for a in node.names}
     if isinstance(node, ast.ExceptHandler) and node.name:
+        # Python deletes the name of an exception at the end of its handler.
         return {n for child in node.body for n in writes(child)} - {node.name}
     for child in ast.iter_child_nodes(node):
         found |= writes(child)
@@ -75,13 +76,16 @@ def writes(node: ast.AST) -> set[str]:
 
 
 def writes_of(body: list[ast.stmt]) -> set[str]:
-    """What the statements of a block set."""
+    """The variables that the statements of a block set."""
     return {name for statement in body for name in writes(statement)}
 
 
 def live_into(body: list[ast.stmt], after: set[str]) -> set[str]:
-    """What a block reads before it sets it, and what is read behind it. Each branch and loop inside gets as `live_out` what
-    is read behind it, and a loop as `live_in` what a turn of it reads from the one before."""
+    """The variables that a block reads before it sets them, and those read behind it.
+
+    Each branch and loop inside gets as `live_out` the variables read behind it, and a loop as `live_in` those that a turn
+    of it reads from the one before.
+    """
     live = set(after)
     for statement in reversed(body):
         live = _before(statement, live)
@@ -92,7 +96,8 @@ def _before(node: ast.stmt, after: set[str]) -> set[str]:
     if isinstance(node, ast.If):
         node.live_out = after  # type: ignore[attr-defined]
         node.live_in = live_into(node.body, after) | live_into(node.orelse, after)  # type: ignore[attr-defined]
-        return reads(node.test) | node.live_in  # type: ignore[attr-defined]
+        result: set[str] = reads(node.test) | node.live_in  # type: ignore[attr-defined]
+        return result
     if isinstance(node, (ast.While, ast.For)):
         return _before_loop(node, after)
     if isinstance(node, ast.With):
@@ -101,6 +106,7 @@ def _before(node: ast.stmt, after: set[str]) -> set[str]:
         return {n for item in node.items for n in reads(item.context_expr)} | (inner - names)
     if isinstance(node, ast.Try):
         found = set(after)
+        # An exception may leave the body anywhere, so that all that any part reads counts as read.
         for block in (node.finalbody, node.orelse, *(h.body for h in node.handlers), node.body):
             found |= live_into(block, found)
         return found | {n for h in node.handlers if h.type is not None for n in reads(h.type)}
@@ -113,6 +119,7 @@ def _before_loop(node: ast.While | ast.For, after: set[str]) -> set[str]:
     tested = flags | (reads(node.test) if isinstance(node, ast.While) else set())
     targets = writes(node.target) if isinstance(node, ast.For) else set()
     live = after | tested
+    # Until nothing is added: what the end of a turn sets, the beginning of the next may read.
     while True:
         found = live | (live_into(node.body, live) - targets)
         if found == live:

@@ -14,6 +14,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 def lowered(function: ast.FunctionDef, unique: Callable[[str], str]) -> None:
     """Rewrites the body of a function."""
+    # Breaks first: a return inside a loop becomes a flag that ends the loop, too.
     body = _without_breaks(function.body, unique)
     if any(_has(s, ast.Return, into_loops=True) for s in body if not isinstance(s, ast.Return)):
         body = _without_returns(body, unique)
@@ -26,7 +27,8 @@ def parsed(text: str, like: ast.AST, **parts: ast.AST) -> list[ast.stmt]:
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             ast.copy_location(node, like)
-    return _Fill(parts).visit(tree).body
+    result: list[ast.stmt] = _Fill(parts).visit(tree).body
+    return result
 
 
 class _Fill(ast.NodeTransformer):
@@ -39,7 +41,7 @@ class _Fill(ast.NodeTransformer):
         return self.parts.get(node.id, node)
 
 
-def _has(node: ast.AST, kind: type, into_loops: bool) -> bool:
+def _has(node: ast.AST, kind: type[ast.stmt], into_loops: bool) -> bool:
     """Whether a statement of a kind is inside another, but not inside a function there."""
     if isinstance(node, kind):
         return True
@@ -88,6 +90,7 @@ def _loop(loop: ast.For | ast.While, unique: Callable[[str], str]) -> list[ast.s
     before: list[ast.stmt] = []
     after: list[ast.stmt] = loop.orelse
     loop.orelse = []
+    # A continue before a break: its flag is reset in each turn, that of a break once.
     if any(_has(s, ast.Continue, False) for s in loop.body):
         flag = unique("continue_")
         loop.body = [*parsed(f"{flag} = False", loop), *_flagged(loop.body, ast.Continue, flag)]
@@ -105,8 +108,8 @@ def _ends_with(loop: ast.For | ast.While, flag: str) -> None:
     loop.__dict__.setdefault("flags", []).append(flag)
 
 
-def _flagged(body: list[ast.stmt], kind: type, flag: str) -> list[ast.stmt]:
-    """A block in which a flag is set instead of a statement of a kind; what is behind looks at it."""
+def _flagged(body: list[ast.stmt], kind: type[ast.stmt], flag: str) -> list[ast.stmt]:
+    """A block in which a flag is set instead of a statement of a kind; the statements behind it test the flag."""
     made: list[ast.stmt] = []
     for i, statement in enumerate(body):
         if isinstance(statement, kind):
@@ -119,6 +122,7 @@ def _flagged(body: list[ast.stmt], kind: type, flag: str) -> list[ast.stmt]:
             setattr(statement, name, _flagged(getattr(statement, name), kind, flag))
         for handler in getattr(statement, "handlers", ()):
             handler.body = _flagged(handler.body, kind, flag)
+        # All statements behind it run only if the flag was not set.
         return [*made, statement, *_guarded(flag, _flagged(body[i + 1 :], kind, flag))]
     return made
 
@@ -147,7 +151,7 @@ def _returns(body: list[ast.stmt]) -> bool:
 
 
 def _both_ways(body: list[ast.stmt]) -> list[ast.stmt]:
-    """What is behind a branch that returns belongs to the other branch: then both have a value."""
+    """Moves the statements behind a branch that returns into the other branch: then both have a value."""
     made: list[ast.stmt] = []
     for i, statement in enumerate(body):
         made.append(statement)
@@ -156,6 +160,7 @@ def _both_ways(body: list[ast.stmt]) -> list[ast.stmt]:
                 setattr(statement, name, _both_ways(getattr(statement, name)))
         if not isinstance(statement, ast.If) or not body[i + 1 :]:
             continue
+        # `tf.cond` needs a value from both branches.
         yes, no = _returns(statement.body), _returns(statement.orelse)
         if yes and not no:
             statement.orelse = _both_ways([*statement.orelse, *body[i + 1 :]])

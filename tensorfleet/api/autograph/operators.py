@@ -1,15 +1,17 @@
-"""`ag__`: what branches, loops and logic of converted functions do, with tensors or with Python's own values."""
+"""`ag__`: the branches, loops and logic of converted functions, with tensors or with Python's own values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from tensorfleet.api.autograph.iterables import registered_for
 from tensorfleet.base import nest
-from tensorfleet.graph.apply import constant
+from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph
@@ -19,13 +21,18 @@ from tensorfleet.ops.array.basic import group, identity
 from tensorfleet.ops.array.checks import Assert
 from tensorfleet.ops.array.shape import shape
 from tensorfleet.ops.control.cond import cond as tf_cond
+from tensorfleet.ops.control.context import ControlFlowContext
 from tensorfleet.ops.control.while_loop import while_loop
-from tensorfleet.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
+from tensorfleet.ops.math.compare import equal, logical_not, not_equal
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 _PLAIN = (bool, int, float, str)
-# What only hands values on, into branches and loops and from turn to turn.
+# Operations that only hand values on, into branches and loops and from turn to turn.
 _PASSING = {"Enter", "RefEnter", "Switch", "RefSwitch", "NextIteration", "RefNextIteration", "LoopCond"}
+
+#: The values of the variables that a branch or a loop sets.
+State: TypeAlias = tuple[Any, ...]
+_Pair: TypeAlias = tuple[str, Tensor, Tensor]
 
 
 class Undefined:
@@ -37,18 +44,19 @@ class Undefined:
     def __repr__(self) -> str:
         return f"<undefined variable {self.symbol_name!r}>"
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
+        # Python itself looks for these, as in copying: they must seem to be missing.
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnboundLocalError(f"local variable {self.symbol_name!r} referenced before assignment")
 
 
 class UndefinedReturnValue:
-    """Stands for what a function returns as long as it has not."""
+    """Stands for the returned value of a function that has not returned yet."""
 
 
 def retval(value: Any) -> Any:
-    """What a function returns: None if nothing was said."""
+    """The returned value of a function: None without a `return`."""
     return None if isinstance(value, UndefinedReturnValue) else value
 
 
@@ -63,17 +71,17 @@ def ldu(load: Callable[[], Any], name: str) -> Any:
 # -- logic ----------------------------------------------------------------------------------------------
 
 
-def not_(value: Any) -> Any:
+def not_(value: object) -> Any:
     """`not value`."""
     return logical_not(value) if isinstance(value, Tensor) else not value
 
 
-def eq(a: Any, b: Any) -> Any:
+def eq(a: object, b: object) -> Any:
     """`a == b`, element by element where one is a tensor."""
     return equal(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
 
 
-def not_eq(a: Any, b: Any) -> Any:
+def not_eq(a: object, b: object) -> Any:
     """`a != b`, element by element where one is a tensor."""
     return not_equal(a, b) if isinstance(a, Tensor) or isinstance(b, Tensor) else a != b
 
@@ -94,14 +102,14 @@ def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
     return value or second()
 
 
-def if_exp(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def if_exp(test: object, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """`yes if test else no`."""
     if isinstance(test, Tensor):
         return tf_cond(test, yes, no)
     return yes() if test else no()
 
 
-def assert_stmt(test: Any, message: Callable[[], Any]) -> Any:
+def assert_stmt(test: object, message: Callable[[], Any]) -> Operation | None:
     """`assert test, message`."""
     if isinstance(test, Tensor):
         text = message()
@@ -114,11 +122,11 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> Any:
 
 
 def if_stmt(
-    test: Any,
+    test: object,
     body: Callable[[], None],
     orelse: Callable[[], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
     results: int,
 ) -> None:
@@ -127,10 +135,10 @@ def if_stmt(
         body() if test else orelse()
         return
     before = get_state()
-    made: dict[str, tuple] = {}
+    made: dict[str, State] = {}
 
-    def branch(run: Callable[[], None], name: str, other: str) -> Callable[[], tuple]:
-        def call() -> tuple:
+    def branch(run: Callable[[], None], name: str, other: str) -> Callable[[], State]:
+        def call() -> State:
             set_state(before)
             effects = _effects_of(run)
             after = get_state()[:results]
@@ -144,16 +152,17 @@ def if_stmt(
 
     yes, no = branch(body, "if", "else"), branch(orelse, "else", "if")
     if not results:
-        # What a branch does besides setting variables is done if it is taken.
+        # A branch that sets no variable still has its effects if it is taken.
         tf_cond(test, lambda: group(*_effects_of(yes)), lambda: group(*_effects_of(no)))
         set_state(before)
         return
+    # Strict: a single value stays in its tuple.
     found = tf_cond(test, yes, no, strict=True)
     set_state((*found, *before[results:]))
 
 
 def _effects_of(run: Callable[[], Any]) -> list[Operation]:
-    """Runs a block; the operations that it made for what they do."""
+    """Runs a block; the operations with effects that it made."""
     graph = get_default_graph()
     start = len(graph.get_operations())
     run()
@@ -161,7 +170,7 @@ def _effects_of(run: Callable[[], Any]) -> list[Operation]:
     return [op for op in graph.get_operations()[start:] if _acts(op, here)]
 
 
-def _acts(op: Operation, here: Any) -> bool:
+def _acts(op: Operation, here: ControlFlowContext | None) -> bool:
     """Whether an operation of a block has an effect, or ends a branch or a loop inside that may have one."""
     if op.spec.variable or op.type in _PASSING or op.type.startswith(("TensorArray", "Stack")):
         return False
@@ -171,15 +180,16 @@ def _acts(op: Operation, here: Any) -> bool:
     return context is here and bool(op.spec.stateful or op.spec.updates)
 
 
-def _behind(effects: list[Operation], values: tuple) -> tuple:
-    """Values that are known when what a block does is done."""
+def _behind(effects: list[Operation], values: State) -> State:
+    """Values that wait for the effects of a block."""
     if not effects:
         return values
     with control_dependencies(effects):
-        return nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, values)
+        result: State = nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, values)
+        return result
 
 
-def _need_values(values: tuple, branch: str) -> None:
+def _need_values(values: State, branch: str) -> None:
     undefined = tuple(v.symbol_name for v in values if isinstance(v, Undefined))
     if undefined:
         raise ValueError(
@@ -193,21 +203,26 @@ def _need_values(values: tuple, branch: str) -> None:
         )
 
 
-def _need_same_branches(yes: tuple, no: tuple, names: tuple[str, ...]) -> None:
-    for a, b, name in zip(yes, no, names, strict=False):
+def _tensor_pairs(first: State, second: State, names: tuple[str, ...], where: str) -> Iterator[_Pair]:
+    """The tensors of variables before and after, with the variables' names; TypeError if they are nested otherwise."""
+    for a, b, name in zip(first, second, names, strict=False):
         try:
             nest.assert_same_structure(a, b)
         except (ValueError, TypeError) as e:
-            raise TypeError(
-                f'"{name}" does not have the same nested structure in the TRUE and FALSE branches.\n\n{e}'
-            ) from e
+            raise TypeError(f'"{name}" does not have the same nested structure {where}.\n\n{e}') from e
         for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True):
             x, y = _as_tensor(x), _as_tensor(y)
-            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
-                raise TypeError(
-                    f'"{name}" has dtype {x.dtype.name} in the TRUE branch, but dtype={y.dtype.name} in the FALSE branch. '
-                    "TensorFlow control flow requires that they are the same."
-                )
+            if isinstance(x, Tensor) and isinstance(y, Tensor):
+                yield name, x, y
+
+
+def _need_same_branches(yes: State, no: State, names: tuple[str, ...]) -> None:
+    for name, x, y in _tensor_pairs(yes, no, names, "in the TRUE and FALSE branches"):
+        if x.dtype != y.dtype:
+            raise TypeError(
+                f'"{name}" has dtype {x.dtype.name} in the TRUE branch, but dtype={y.dtype.name} in the FALSE branch. '
+                "TensorFlow control flow requires that they are the same."
+            )
 
 
 def _as_tensor(value: Any) -> Any:
@@ -217,27 +232,37 @@ def _as_tensor(value: Any) -> Any:
 # -- loops ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Variables:
+    """The variables that a loop sets: how to read and to set them all, and their names."""
+
+    get: Callable[[], State]
+    set: Callable[[State], None]
+    names: tuple[str, ...]
+
+
 def while_stmt(
     test: Callable[[], Any],
     body: Callable[[], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
 ) -> None:
     """`while test: body`."""
     with FunctionGraph("tmp", get_default_graph()).as_default():  # what is made there is not used
         first = test()
     if isinstance(first, Tensor):
-        _loop(test, body, get_state, set_state, names)
+        _loop(test, body, _Variables(get_state, set_state, names))
         return
     if not first:
         return
+    # The test has run: running it once more before the first turn would show if it has effects of its own.
     body()
     while test():
         body()
 
 
-def _need_defined(values: tuple) -> None:
+def _need_defined(values: State) -> None:
     undefined = tuple(v.symbol_name for v in values if isinstance(v, Undefined))
     if undefined:
         raise ValueError(
@@ -247,72 +272,54 @@ def _need_defined(values: tuple) -> None:
         raise ValueError("return statements are not supported within a TensorFlow loop.")
 
 
-def _loop(
-    test: Callable[[], Any],
-    body: Callable[[], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
-    names: tuple[str, ...],
-    **options: Any,
-) -> None:
-    """A loop of the graph over the state."""
-    before = get_state()
+def _loop(test: Callable[[], Any], body: Callable[[], None], variables: _Variables) -> None:
+    """A loop of the graph over variables."""
+    before = variables.get()
     _need_defined(before)
+    if not before:
+        # A loop of the graph carries at least one tensor.
+        while_loop(lambda _: test(), _doing(body), (constant(0),), return_same_structure=True)
+        variables.set(())
+        return
 
     def cond(*values: Any) -> Any:
-        set_state(tuple(values))
+        variables.set(values)
         return test()
 
-    def step(*values: Any) -> tuple:
-        set_state(tuple(values))
+    def step(*values: Any) -> State:
+        variables.set(values)
         effects = _effects_of(body)
-        after = get_state()
-        _need_same_turns(values, after, names)
+        after = variables.get()
+        _need_same_turns(values, after, variables.names)
         return _behind(effects, after)
 
-    held = before or (constant(0),)
-    if not before:
-        found = while_loop(lambda _: test(), _doing(body), held, return_same_structure=True, **options)
-        set_state(())
-        return
-    found = while_loop(cond, step, held, return_same_structure=True, **options)
-    set_state(tuple(found))
+    variables.set(tuple(while_loop(cond, step, before, return_same_structure=True)))
 
 
-def _doing(body: Callable[[], None]) -> Callable[[Any], tuple]:
+def _doing(body: Callable[[], None]) -> Callable[[Tensor], State]:
     """A turn that changes no variable, but may have effects."""
 
-    def step(held: Any) -> tuple:
+    def step(held: Tensor) -> State:
         return _behind(_effects_of(body), (held,))
 
     return step
 
 
-def _need_same_turns(before: tuple, after: tuple, names: tuple[str, ...]) -> None:
-    for a, b, name in zip(before, after, names, strict=False):
-        try:
-            nest.assert_same_structure(a, b)
-        except (ValueError, TypeError) as e:
+def _need_same_turns(before: State, after: State, names: tuple[str, ...]) -> None:
+    for name, x, y in _tensor_pairs(before, after, names, "after one iteration"):
+        if x.dtype.base_dtype != y.dtype.base_dtype:
             raise TypeError(
-                f'"{name}" does not have the same nested structure after one iteration.\n\n{e}'
-            ) from e
-        for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True):
-            x, y = _as_tensor(x), _as_tensor(y)
-            if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
-                continue
-            if x.dtype.base_dtype != y.dtype.base_dtype:
-                raise TypeError(
-                    f'"{name}" has dtype {x.dtype.name} before the loop, but dtype {y.dtype.name} after one iteration. '
-                    "TensorFlow control flow requires it stays the same."
-                )
-            if not _includes(x.shape, y.shape):
-                raise ValueError(
-                    f'"{name}" has shape {x.shape} before the loop, but shape {y.shape} after one iteration. TensorFlow '
-                    "control flow requires it stays the same or be more specific."
-                )
+                f'"{name}" has dtype {x.dtype.name} before the loop, but dtype {y.dtype.name} after one iteration. '
+                "TensorFlow control flow requires it stays the same."
+            )
+        if not _includes(x.shape, y.shape):
+            raise ValueError(
+                f'"{name}" has shape {x.shape} before the loop, but shape {y.shape} after one iteration. TensorFlow '
+                "control flow requires it stays the same or be more specific."
+            )
 
 
-def _includes(wide: Any, narrow: Any) -> bool:
+def _includes(wide: TensorShape, narrow: TensorShape) -> bool:
     if wide.ndims is None:
         return True
     if narrow.ndims != wide.ndims:
@@ -325,19 +332,17 @@ def for_stmt(
     items: Any,
     extra: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
     names: tuple[str, ...],
 ) -> None:
     """`for item in items: body(item)`, as long as `extra` holds."""
-    state = (get_state, set_state, names)
+    variables = _Variables(get_state, set_state, names)
     if isinstance(items, Tensor):
-        if items.op.type == "Range":
-            _for_range(items, extra, body, *state)
-        else:
-            _for_rows(items, extra, body, *state)
+        # The numbers of a range are counted, not stored: a range may be long.
+        (_for_range if items.op.type == "Range" else _for_rows)(items, extra, body, variables)
     elif registered_for(items) is not None:
-        _for_dataset(items, extra, body, *state)
+        _for_dataset(items, extra, body, variables)
     else:
         for item in items:
             if extra is not None and not extra():
@@ -346,14 +351,12 @@ def for_stmt(
 
 
 def _counted(
-    start: Any,
-    goes_on: Callable[[Any], Any],
-    next_one: Callable[[Any], Any],
+    start: Tensor,
+    goes_on: Callable[[Tensor], Tensor],
+    next_one: Callable[[Tensor], Tensor],
     extra: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], tuple],
-    set_state: Callable[[tuple], None],
-    names: tuple[str, ...],
+    variables: _Variables,
 ) -> None:
     """A loop with one variable more: the number of the turn."""
     current = [start]
@@ -367,54 +370,59 @@ def _counted(
         body(held)
         current[0] = next_one(held)
 
-    def get() -> tuple:
-        return (current[0], *get_state())
-
-    def change(values: tuple) -> None:
+    def change(values: State) -> None:
         current[0] = values[0]
-        set_state(values[1:])
+        variables.set(values[1:])
 
-    _loop(test, turn, get, change, ("iterate", *names))
+    counted = _Variables(lambda: (current[0], *variables.get()), change, ("iterate", *variables.names))
+    _loop(test, turn, counted)
 
 
-def _for_range(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
+def _for_range(
+    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
+) -> None:
     start, limit, delta = items.op.inputs
     step = constant_value(delta)
 
     def goes_on(i: Tensor) -> Tensor:
         if step is not None:
             return i < limit if step >= 0 else i > limit
-        up = logical_and(delta >= 0, i < limit)
-        return logical_or(up, logical_and(delta < 0, i > limit))
+        up = apply("LogicalAnd", delta >= 0, i < limit)
+        return apply("LogicalOr", up, apply("LogicalAnd", delta < 0, i > limit))
 
-    _counted(start, goes_on, lambda i: i + delta, extra, body, *state)
+    _counted(start, goes_on, lambda i: i + delta, extra, body, variables)
 
 
-def _for_rows(items: Tensor, extra: Any, body: Any, *state: Any) -> None:
+def _for_rows(
+    items: Tensor, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
+) -> None:
     known = items.shape.as_list()[0] if items.shape.ndims else None
     if items.shape.ndims == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {items.shape}")
     count = shape(items)[0] if known is None else np.int32(known)
     rows = TensorArray(items.dtype, size=count).unstack(items)
-    start = constant(0)
-    _counted(start, lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), *state)
+    _counted(
+        constant(0), lambda i: i < count, lambda i: i + 1, extra, lambda i: body(rows.read(i)), variables
+    )
 
 
-def _for_dataset(items: Any, extra: Any, body: Any, get_state: Any, set_state: Any, names: Any) -> None:
+def _for_dataset(
+    items: Any, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
+) -> None:
     """A reduction; where a loop may end before the data does, the rest leaves the state as it is."""
-    before = get_state()
+    before = variables.get()
     _need_defined(before)
-    held = before or (constant(0),)
 
-    def turn(values: tuple, item: Any) -> tuple:
-        set_state(values if before else ())
+    def turn(values: State, item: Any) -> State:
+        variables.set(values if before else ())
         if extra is None:
             body(item)
         else:
-            if_stmt(extra(), lambda: body(item), lambda: None, get_state, set_state, names, len(before))
-        after = get_state() if before else values
-        _need_same_turns(values, after, names)
+            state = variables.get, variables.set, variables.names
+            if_stmt(extra(), lambda: body(item), lambda: None, *state, len(before))
+        after = variables.get() if before else values
+        _need_same_turns(values, after, variables.names)
         return after
 
-    found = items.reduce(held, turn)
-    set_state(tuple(found) if before else ())
+    found = items.reduce(before or (constant(0),), turn)
+    variables.set(tuple(found) if before else ())

@@ -1,4 +1,4 @@
-"""`tf.autograph`: functions converted on request, their source, and what is left as it is."""
+"""`tf.autograph`: functions converted on request, their source, and functions left as they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import enum
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tensorfleet.api.autograph import calls
@@ -21,7 +21,7 @@ export("python.autograph.impl.api.ConversionError")(ConversionError)
 
 @export("autograph.experimental.Feature", "python.autograph.core.converter.Feature")
 class Feature(enum.Enum):
-    """What may be converted besides what always is."""
+    """Optional features of conversions."""
 
     ALL = "ALL"
     AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
@@ -32,7 +32,7 @@ class Feature(enum.Enum):
     NAME_SCOPES = "NAME_SCOPES"
 
 
-def _converted(entity: Any) -> Callable:
+def _converted(entity: Callable[..., Any]) -> Callable[..., Any]:
     function, first = calls.function_of(entity)
     if function is None:
         raise ConversionError(
@@ -49,24 +49,24 @@ def _converted(entity: Any) -> Callable:
 
 @export("autograph.to_graph", "python.autograph.impl.api.to_graph", "contrib.autograph.to_graph")
 def to_graph(
-    entity: Any,
+    entity: Callable[..., Any],
     recursive: bool = True,
-    arg_values: Any = None,
-    arg_types: Any = None,
-    experimental_optional_features: Any = None,
-) -> Callable:
+    arg_values: Mapping[str, object] | None = None,
+    arg_types: Mapping[str, object] | None = None,
+    experimental_optional_features: object = None,
+) -> Callable[..., Any]:
     """A function like `entity`, whose branches and loops may depend on tensors."""
     return _converted(entity)
 
 
 @export("autograph.to_code", "python.autograph.impl.api.to_code", "contrib.autograph.to_code")
 def to_code(
-    entity: Any,
+    entity: Callable[..., Any],
     recursive: bool = True,
-    arg_values: Any = None,
-    arg_types: Any = None,
+    arg_values: Mapping[str, object] | None = None,
+    arg_types: Mapping[str, object] | None = None,
     indentation: str = "  ",
-    experimental_optional_features: Any = None,
+    experimental_optional_features: object = None,
 ) -> str:
     """The Python source that `to_graph` makes of a function."""
     function, _ = calls.function_of(entity)
@@ -80,8 +80,8 @@ def to_code(
     "contrib.autograph.do_not_convert",
     "python.autograph.impl.api.do_not_convert",
 )
-def do_not_convert(func: Any = None) -> Any:
-    """A function that stays as it is, and all that it calls."""
+def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A function that is not converted, nor any function that it calls."""
     if func is None:
         return do_not_convert
 
@@ -96,10 +96,12 @@ def do_not_convert(func: Any = None) -> Any:
 
 
 @export("contrib.autograph.convert", "python.autograph.impl.api.convert")
-def convert(recursive: bool = False, optional_features: Any = None, user_requested: bool = True) -> Callable:
+def convert(
+    recursive: bool = False, optional_features: object = None, user_requested: bool = True
+) -> Callable[..., Any]:
     """Decorator of a function that is converted when it is called."""
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             return calls.converted_call(function, args, kwargs)
@@ -112,12 +114,12 @@ def convert(recursive: bool = False, optional_features: Any = None, user_request
 
 @export("autograph.set_verbosity", "contrib.autograph.set_verbosity")
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much is told about conversions; 0 tells nothing."""
+    """Sets how much is logged about conversions; 0 logs nothing."""
     _state.update(verbosity=level, to_stdout=alsologtostdout)
 
 
 @export("autograph.trace", "contrib.autograph.trace")
-def trace(*args: Any) -> None:
+def trace(*args: object) -> None:
     """Prints values when the function is converted and run, and not with each step."""
     text = " ".join(map(str, args))
     logging.info("%s", text)
@@ -126,9 +128,9 @@ def trace(*args: Any) -> None:
 
 @export("autograph.experimental.set_loop_options")
 def set_loop_options(
-    parallel_iterations: Any = None,
-    back_prop: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
+    parallel_iterations: object = None,
+    back_prop: object = None,
+    swap_memory: object = None,
+    maximum_iterations: object = None,
 ) -> None:
     """Options of the loop that this is called in. The runtime decides how its turns overlap, whatever they say."""

@@ -18,7 +18,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function whose branches and loops may depend on tensors."""
     taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     taken |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
-    return _Function(function, _unique(taken)).made()
+    return _FunctionRewriter(function, _unique(taken)).made()
 
 
 def _unique(taken: set[str]) -> Callable[[str], str]:
@@ -33,7 +33,7 @@ def _unique(taken: set[str]) -> Callable[[str], str]:
     return unique
 
 
-class _Function(ast.NodeTransformer):
+class _FunctionRewriter(ast.NodeTransformer):
     """One function; those inside of it are rewritten each by its own."""
 
     def __init__(self, function: ast.FunctionDef, unique: Callable[[str], str]) -> None:
@@ -54,12 +54,14 @@ class _Function(ast.NodeTransformer):
             if isinstance(node, _NESTED)
             for name in reads(node)
         }
+        # A function inside may run at any time: what it reads is read behind every statement.
         live_into(function.body, inside)
         body = [self.visit(statement) for statement in function.body]
         flat = [s for made in body for s in (made if isinstance(made, list) else [made])]
         given = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         missing = sorted(self._undefined - given)
         start = parsed("\n".join(f"{n} = ag__.Undefined({n!r})" for n in missing), function)
+        # Python wants these before any use of the names.
         declared = [s for s in flat if isinstance(s, (ast.Global, ast.Nonlocal))]
         function.body = [*declared, *start, *(s for s in flat if s not in declared)]
         return function
@@ -69,7 +71,7 @@ class _Function(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args = self.visit(node.args)
-        return _Function(node, self._unique).made() if convertible(node) else node
+        return _FunctionRewriter(node, self._unique).made() if convertible(node) else node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
@@ -80,6 +82,7 @@ class _Function(ast.NodeTransformer):
         """The variables that a statement sets, and those of them that matter outside: first those read behind it."""
         changed = writes_of(body) | also
         simple = {name for name in changed if owner(name) == name}
+        # A part such as `self.x` counts only while its owner stays: `self = other` sets all of it.
         whole = {name for name in changed - simple if owner(name) not in changed}
         results = (simple & node.live_out) | whole
         carried = (simple & node.live_in) - results
@@ -87,7 +90,7 @@ class _Function(ast.NodeTransformer):
         return sorted(simple), [*sorted(results), *sorted(carried)], len(results)
 
     def _declarations(self, names: list[str], state: list[str]) -> str:
-        """What a block made a function says of the variables that are not its own."""
+        """The `nonlocal` and `global` declarations of a block that becomes a function."""
         around = [n for n in names if n in state and n not in self._outside]
         inherited = [n for n in names if n in self._outside]
         lines = [f"nonlocal {', '.join(around)}"] if around else []
@@ -98,36 +101,40 @@ class _Function(ast.NodeTransformer):
     def _is_global(self, name: str) -> bool:
         return any(name in n.names for n in ast.walk(self._function) if isinstance(n, ast.Global))
 
-    def _accessors(self, node: ast.stmt, names: list[str], state: list[str]) -> tuple[list, str, str]:
+    def _accessors(
+        self, node: ast.stmt, names: list[str], state: list[str]
+    ) -> tuple[list[ast.stmt], str, str]:
         """Functions that read and that set the state."""
         get, change = self._unique("get_state"), self._unique("set_state")
         values = "".join(f"ag__.ldu(lambda: {n}, {n!r}), " for n in state)
-        told = self._declarations(names, state)
+        declarations = self._declarations(names, state)
         text = f"def {get}():\n return ({values})\n"
         targets = "".join(f"{n}, " for n in state)
         if state:
-            text += f"def {change}(vars_):\n {told}\n ({targets}) = vars_\n"
+            text += f"def {change}(vars_):\n {declarations}\n ({targets}) = vars_\n"
         else:
             text += f"def {change}(vars_):\n pass\n"
         return parsed(text, node), get, change
 
-    def _block(self, name: str, arguments: str, told: str, body: list[ast.stmt], like: ast.AST) -> ast.stmt:
+    def _block(
+        self, name: str, arguments: str, declarations: str, body: list[ast.stmt], like: ast.AST
+    ) -> ast.stmt:
         """A function of a block."""
-        (made,) = parsed(f"def {name}({arguments}):\n {told}", like)
+        (made,) = parsed(f"def {name}({arguments}):\n {declarations}", like)
         visited = [self.visit(s) for s in body]
         made.body += [s for v in visited for s in (v if isinstance(v, list) else [v])]  # type: ignore[attr-defined]
         return made
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         names, state, count = self._state(node, [*node.body, *node.orelse], set())
-        told = self._declarations(names, state)
+        declarations = self._declarations(names, state)
         yes, no = self._unique("if_body"), self._unique("else_body")
         functions, get, change = self._accessors(node, names, state)
         test = self.visit(node.test)
         return [
             *functions,
-            self._block(yes, "", told, node.body, node),
-            self._block(no, "", told, node.orelse, node.orelse[0] if node.orelse else node),
+            self._block(yes, "", declarations, node.body, node),
+            self._block(no, "", declarations, node.orelse, node.orelse[0] if node.orelse else node),
             *parsed(
                 f"ag__.if_stmt(test__, {yes}, {no}, {get}, {change}, {tuple(state)!r}, {count})",
                 node,
@@ -158,6 +165,7 @@ class _Function(ast.NodeTransformer):
             rest = _unless(flags, None, node)
             asked = parsed(f"def {extra}():\n return test__", node, test__=self.visit(rest))
         made = self._block(body, item, self._declarations(names, state), node.body, node)
+        # The target may be a tuple or an attribute, which no argument of a function can be.
         target = ast.copy_location(ast.Assign([node.target], ast.Name(item, ast.Load())), node)
         made.body.insert(1, ast.fix_missing_locations(target))  # type: ignore[attr-defined]
         call = f"ag__.for_stmt(iter__, {extra}, {body}, {get}, {change}, {tuple(state)!r})"
@@ -177,7 +185,7 @@ class _Function(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         values = [self.visit(v) for v in node.values]
-        made = values[-1]
+        made: ast.expr = values[-1]
         for value in reversed(values[:-1]):
             made = _expression(
                 f"ag__.{name}(lambda: first__, lambda: second__)", node, first__=value, second__=made
@@ -204,6 +212,7 @@ class _Function(ast.NodeTransformer):
         return _expression("ag__.if_exp(test__, lambda: yes__, lambda: no__)", node, **visited)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        # `super()` looks at the first argument of the function that it is in, and blocks become functions of their own.
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not (node.args or node.keywords):
             first = self._function.args.args[0].arg if self._function.args.args else "self"
             return _expression(f"super(__class__, {first})", node)
@@ -221,7 +230,8 @@ class _Function(ast.NodeTransformer):
 
 def _expression(text: str, like: ast.AST, **parts: ast.AST) -> ast.expr:
     (made,) = parsed(text, like, **parts)
-    return made.value  # type: ignore[attr-defined]
+    result: ast.expr = made.value  # type: ignore[attr-defined]
+    return result
 
 
 def _unless(flags: list[str], test: ast.expr | None, like: ast.AST) -> ast.expr:

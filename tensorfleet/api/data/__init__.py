@@ -1,1 +1,1 @@
-"""`tf.data`: datasets, what they are made of, and the iterators that run through them."""
+"""`tf.data`: datasets, their parts, and the iterators that run through them."""

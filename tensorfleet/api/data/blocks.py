@@ -6,18 +6,27 @@ A column is an array with one row per element, or, when the rows differ in shape
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.api.data.record_origin import UNKNOWN
+from tensorfleet.base.types import Array
 from tensorfleet.kernels.aligned_memory import empty
 
-Column = Any
+if TYPE_CHECKING:
+    from tensorfleet.graph.operation import Tensor
+
+#: One component of several elements: an array with a row per element, or a list (see above).
+Column: TypeAlias = "Array | list[Any]"
+#: The components of one element: arrays, NumPy scalars, sparse and ragged values, datasets.
+Element: TypeAlias = list[Any]
+#: What the tensors of a function stand for while a block goes through it: columns, or values for all elements.
+Values: TypeAlias = dict["Tensor", Any]
 
 
 class Block:
-    """`size` elements of a dataset; of those that were read from files it knows the places (see places.py)."""
+    """`size` elements of a dataset; of those that were read from files it knows the places (see record_origin.py)."""
 
     __slots__ = ("columns", "places", "size")
 
@@ -26,7 +35,7 @@ class Block:
         self.columns = columns
         self.places = places
 
-    def element(self, i: int) -> list:
+    def element(self, i: int) -> Element:
         """The components of one element."""
         return [row(c, i) for c in self.columns]
 
@@ -35,7 +44,7 @@ class Block:
         places = None if self.places is None else self.places[start:stop]
         return Block(min(stop, self.size) - start, [c[start:stop] for c in self.columns], places)
 
-    def pick(self, where: Any) -> Block:
+    def pick(self, where: Array | Sequence[int]) -> Block:
         """The elements at some positions."""
         places = None if self.places is None else picked(self.places, where)
         return Block(len(where), [picked(c, where) for c in self.columns], places)
@@ -43,18 +52,24 @@ class Block:
 
 def row(column: Column, i: int) -> Any:
     """One component of one element."""
+    # A row of a column of strings is a plain `bytes`, which has no shape; kernels take arrays.
     value = column[i]
     return boxed(value) if isinstance(value, bytes) else value
 
 
-def boxed(value: Any) -> np.ndarray:
+def boxed(value: object) -> Array:
     """A scalar array that holds an object."""
     made = np.empty((), object)
     made[()] = value
     return made
 
 
-def picked(column: Column, where: Any, make: Callable[..., np.ndarray] = empty) -> Column:
+def unboxed(value: Array) -> Any:
+    """The object that a scalar array holds."""
+    return np.asarray(value, object).ravel()[0]
+
+
+def picked(column: Column, where: Array | Sequence[int], make: Callable[..., Array] = empty) -> Column:
     """The rows at some positions, in an array that `make` makes."""
     if isinstance(column, list):
         return [column[i] for i in where]
@@ -68,6 +83,7 @@ def column_of(values: Sequence[Any]) -> Column:
     if not isinstance(first, (np.ndarray, np.generic)):
         return list(values)
     shape, dtype = first.shape, first.dtype
+    # Rows of one shape and type lie in one array, so that a kernel takes them all at once.
     for v in values:
         if not isinstance(v, (np.ndarray, np.generic)) or v.shape != shape or v.dtype != dtype:
             return list(values)
@@ -76,6 +92,7 @@ def column_of(values: Sequence[Any]) -> Column:
         for i, v in enumerate(values):
             made[i] = v[()] if not shape else v
         return made
+    # `np.array` of objects would look into them: above they are put in one by one.
     return np.array(values, dtype)
 
 
@@ -100,10 +117,8 @@ def joined_places(blocks: Sequence[Block]) -> Column | None:
 
 
 def _joined(parts: Sequence[Column]) -> Column:
-    first = parts[0]
-    if all(
-        isinstance(p, np.ndarray) and p.shape[1:] == first.shape[1:] and p.dtype == first.dtype for p in parts
-    ):
-        out = empty((sum(map(len, parts)), *first.shape[1:]), first.dtype)
-        return np.concatenate(parts, out=out)
+    arrays = [p for p in parts if isinstance(p, np.ndarray)]
+    if len(arrays) == len(parts) and len({(p.shape[1:], p.dtype) for p in arrays}) == 1:
+        out = empty((sum(map(len, arrays)), *arrays[0].shape[1:]), arrays[0].dtype)
+        return np.concatenate(arrays, out=out)
     return [v for p in parts for v in (p if isinstance(p, list) else [row(p, i) for i in range(len(p))])]

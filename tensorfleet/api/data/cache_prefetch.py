@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api.data import record_origin as places
-from tensorfleet.api.data.blocks import Block, block_of, joined
-from tensorfleet.api.data.nodes import Node, Opener, Run, Slices, Through, cannot_save, other_dataset
+from tensorfleet.api.data.blocks import Block, Element, block_of, joined
+from tensorfleet.api.data.nodes import ColumnSlices, DatasetRun, DerivedRun, Node, cannot_save, other_dataset
 from tensorfleet.api.data.ragged import nested
+from tensorfleet.api.data.record_origin import Place
 from tensorfleet.base import errors
 from tensorfleet.base.formats.records import RecordReader, TFRecordWriter
 from tensorfleet.base.formats.varint import read_varint, write_varint
@@ -21,31 +22,35 @@ from tensorfleet.graph.sparse_tensor import SparseTensorValue
 from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 from tensorfleet.runtime.resources import RandomStreams
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 
-def lasting_step(step: Any) -> StepContext:
+def lasting_step(step: ExecutionContext) -> ExecutionContext:
     """A step for threads that outlive those who take from them."""
-    made = StepContext(step.resources, RandomStreams(), None)
+    # Without a deadline: the step that asks first may be over long before the thread is.
+    made = ExecutionContext(step.resources, RandomStreams(), None)
     made.private = step.private
     return made
+
+
+# How long the end of a run waits for its thread.
+_JOIN_SECONDS = 5
 
 
 # -- prefetching -------------------------------------------------------------------------------------
 
 
-class _Shelf:
-    """What the thread has fetched and nobody has taken yet. Knows neither the run nor who owns it."""
+class _PrefetchBuffer:
+    """The elements that the thread has fetched and nobody has taken yet. It knows neither the run nor its owner."""
 
-    def __init__(self, source: Run, room: int, step: Any) -> None:
+    def __init__(self, source: DatasetRun, room: int, step: ExecutionContext) -> None:
         self.source = source
         self.room = room
-        self.least = max(
-            1, room // 4
-        )  # once the shelf was full, the thread sleeps until so much of it is free
+        # Once the buffer was full, the thread sleeps until this many of its places are free.
+        self.wake_room = max(1, room // 4)
         self.lock = threading.Lock()
         self.working = threading.Lock()  # held while an element is on its way from the source to here
-        self.ready: deque[Any] = deque()  # blocks and errors
+        self.ready: deque[Block | BaseException] = deque()  # blocks and errors
         self.held = 0
         self.ended = False
         self.closed = False
@@ -55,9 +60,11 @@ class _Shelf:
 
     def fetch(self) -> None:
         """The life of the thread."""
+        # Blocks double from one element: the first comes soon, later ones cost one lock for many elements.
         count = 1
         while True:
             with self.lock:
+                # Cleared under the lock: what is taken after this wakes the thread again.
                 free = self.room - self.held
                 self.taken.clear()
                 if self.closed:
@@ -72,9 +79,10 @@ class _Shelf:
                 return
 
     def _fetch_one(self, n: int) -> None:
-        found: Any
+        found: Block | BaseException | None
         try:
             found = self.source.next(n, self.step)
+        # Also what ends threads, such as an interrupted generator: whoever takes the element raises it.
         except BaseException as e:
             found = e
         with self.lock:
@@ -98,28 +106,28 @@ class _Shelf:
         self.step.cancel(errors.CancelledError(None, None, "The iterator was destroyed."))
 
 
-class Prefetch(Run):
+class PrefetchRun(DatasetRun):
     """Elements fetched ahead by a thread, at most `room` of them."""
 
-    def __init__(self, source: Run, room: int, step: Any) -> None:
+    def __init__(self, source: DatasetRun, room: int, step: ExecutionContext) -> None:
         self._source = source
-        self._shelf = _Shelf(source, room, step)
+        self._buffer = _PrefetchBuffer(source, room, step)
         self._thread: threading.Thread | None = None
 
-    def next(self, n: int, step: Any) -> Block | None:
-        """What is there already, or the first that comes."""
-        shelf = self._shelf
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
+        """The elements that were fetched already, or the first that comes."""
+        buffer = self._buffer
         self.begin()
         while True:
-            with shelf.lock:
-                if shelf.ready:
+            with buffer.lock:
+                if buffer.ready:
                     return self._take(n)
-                if shelf.ended or shelf.closed:
+                if buffer.ended or buffer.closed:
                     return None
-                event = shelf.arrived = threading.Event()
+                event = buffer.arrived = threading.Event()
             step.wait(event, "for an element that is being prefetched")
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """The thread reads ahead in any case."""
         return True
 
@@ -127,79 +135,84 @@ class Prefetch(Run):
         """Starts the thread, if it does not run yet."""
         if self._thread is None:
             self._thread = threading.Thread(
-                target=self._shelf.fetch, name="tensorfleet-prefetch", daemon=True
+                target=self._buffer.fetch, name="tensorfleet-prefetch", daemon=True
             )
             self._thread.start()
 
     def save(self) -> dict[str, Any]:
-        """What is fetched, and where the thread is, between two elements."""
-        shelf = self._shelf
-        with shelf.working, shelf.lock:
-            return {"ready": list(shelf.ready), "ended": shelf.ended, "source": self._source.save()}
+        """The fetched elements and the place of the source, between two elements."""
+        buffer = self._buffer
+        # `working` first: an element on its way is in neither the source nor the buffer.
+        with buffer.working, buffer.lock:
+            return {"ready": list(buffer.ready), "ended": buffer.ended, "source": self._source.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
-        """Has what was fetched."""
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
+        """Takes over the elements that were fetched."""
         if state.keys() != {"ready", "ended", "source"}:
             raise other_dataset()
-        shelf = self._shelf
+        buffer = self._buffer
         self._source.restore(state["source"], step)
-        shelf.ready, shelf.ended = deque(state["ready"]), state["ended"]
-        shelf.held = sum(found.size if isinstance(found, Block) else 1 for found in shelf.ready)
+        buffer.ready, buffer.ended = deque(state["ready"]), state["ended"]
+        buffer.held = sum(found.size if isinstance(found, Block) else 1 for found in buffer.ready)
 
     def _take(self, n: int) -> Block:
-        shelf = self._shelf
-        found = shelf.ready.popleft()
+        buffer = self._buffer
+        found = buffer.ready.popleft()
         if not isinstance(found, Block):
             self._make_room(1)
             raise found
         parts = [found]
         count = found.size
-        while count < n and shelf.ready and isinstance(shelf.ready[0], Block):
-            parts.append(shelf.ready.popleft())
-            count += parts[-1].size
+        while count < n and buffer.ready and isinstance(following := buffer.ready[0], Block):
+            buffer.ready.popleft()
+            parts.append(following)
+            count += following.size
         block = joined(parts)
         if block.size > n:
-            shelf.ready.appendleft(block.part(n, block.size))
+            buffer.ready.appendleft(block.part(n, block.size))
             block = block.part(0, n)
         self._make_room(block.size)
         return block
 
     def _make_room(self, taken: int) -> None:
-        shelf = self._shelf
-        shelf.held -= taken
-        if shelf.room - shelf.held >= shelf.least:
-            shelf.taken.set()
+        buffer = self._buffer
+        buffer.held -= taken
+        # Waking a thread takes as long as reading several small elements, so it sleeps until a quarter is free.
+        if buffer.room - buffer.held >= buffer.wake_room:
+            buffer.taken.set()
 
     def close(self) -> None:
-        """Ends the thread, then what it read from."""
-        self._shelf.close()
+        """Ends the thread, then its source."""
+        self._buffer.close()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(5)
+            # A source that never returns, such as a Python generator in C code, must not hang the session.
+            thread.join(_JOIN_SECONDS)
         self._source.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_shelf"):
-            self._shelf.close()
+        # A run that was dropped without `close` must end its thread; `__init__` may have failed before.
+        if hasattr(self, "_buffer"):
+            self._buffer.close()
 
 
 # -- caching -----------------------------------------------------------------------------------------
 
 
 class MemoryCache(Node):
-    """A dataset that is computed once: the first complete run keeps what it gave."""
+    """A dataset that is computed once: the first complete run keeps its elements."""
 
     def __init__(self, source: Node) -> None:
         self._source = source
         self._kept: Block | None = None
         self._lock = threading.Lock()
 
-    def start(self, step: Any) -> Run:
+    def start(self, step: ExecutionContext) -> DatasetRun:
         """From memory if there is something, else from the source."""
         with self._lock:
             kept = self._kept
         if kept is not None:
-            return Slices(kept.columns, kept.size, kept.places).start(step)
+            return ColumnSlices(kept.columns, kept.size, kept.places).start(step)
         return _Recording(self._source.start(step), self)
 
     def keep(self, blocks: list[Block]) -> None:
@@ -208,15 +221,15 @@ class MemoryCache(Node):
             self._kept = joined(blocks) if blocks else Block(0, [])
 
 
-class _Recording(Through):
+class _Recording(DerivedRun):
     place = ("_blocks",)
 
-    def __init__(self, source: Run, cache: MemoryCache) -> None:
+    def __init__(self, source: DatasetRun, cache: MemoryCache) -> None:
         super().__init__(source)
         self._cache = cache
         self._blocks: list[Block] | None = []
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """Passes elements on and notes them."""
         block = self.source.next(n, step)
         if self._blocks is not None:
@@ -235,11 +248,12 @@ class FileCache(Node):
         self._source = source
         self._name = name
 
-    def start(self, step: Any) -> Run:
+    def start(self, step: ExecutionContext) -> DatasetRun:
         """From the file if it is complete, else from the source."""
         if os.path.exists(self._name + ".records"):
             return _Stored(RecordReader(self._name + ".records"))
         lock = self._name + "_0.lockfile"
+        # The words are TensorFlow's. Two writers of one cache would mix their elements.
         if os.path.exists(lock):
             raise errors.AlreadyExistsError(
                 None,
@@ -251,7 +265,7 @@ class FileCache(Node):
         return _Storing(self._source.start(step), self._name, lock)
 
 
-def _written(element: list, place: Any) -> bytes:
+def _written(element: Element, place: Place | None) -> bytes:
     """An element as bytes: for each component its tensors and how many; none, and where it came from.
 
     A sparse one has three, a ragged one its splits, its values and two empty ones.
@@ -266,20 +280,20 @@ def _written(element: list, place: Any) -> bytes:
             data = proto_of(np.asarray(array)).SerializeToString()
             parts += [write_varint(len(data)), data]
     if place is not None:
-        parts += [write_varint(0), places.written(place)]
+        parts += [write_varint(0), places.to_bytes(place)]
     return b"".join(parts)
 
 
-def _read(data: bytes) -> tuple[list, Any]:
+def _read(data: bytes) -> tuple[Element, Place]:
     """An element and where it came from."""
     from tensorfleet.base.protos import TensorProto
 
-    element: list = []
+    element: Element = []
     at = 0
     while at < len(data):
         count, at = read_varint(data, at)
         if not count:
-            return element, places.read(data[at:], Opener) if at < len(data) else places.UNKNOWN
+            return element, places.from_bytes(data[at:]) if at < len(data) else places.UNKNOWN
         arrays = []
         for _ in range(count):
             size, at = read_varint(data, at)
@@ -292,8 +306,8 @@ def _read(data: bytes) -> tuple[list, Any]:
     return element, places.UNKNOWN
 
 
-class _Storing(Through):
-    def __init__(self, source: Run, name: str, lock: str) -> None:
+class _Storing(DerivedRun):
+    def __init__(self, source: DatasetRun, name: str, lock: str) -> None:
         super().__init__(source)
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         with open(lock, "w"):
@@ -301,13 +315,14 @@ class _Storing(Through):
         self._name, self._lock = name, lock
         self._writer: TFRecordWriter | None = TFRecordWriter(name + ".part")
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """Passes elements on and writes them."""
         block = self.source.next(n, step)
         if self._writer is not None:
             if block is None:
                 self._writer.close()
                 self._writer = None
+                # The name appears when the file is complete: a reader never sees half of it.
                 os.replace(self._name + ".part", self._name + ".records")
                 os.unlink(self._lock)
             else:
@@ -331,14 +346,14 @@ class _Storing(Through):
                     os.unlink(name)
 
 
-class _Stored(Run):
+class _Stored(DatasetRun):
     place = ("_given",)
 
     def __init__(self, reader: RecordReader) -> None:
         self._reader = reader
         self._given = 0
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """Elements from the file."""
         found = self._reader.read_many(n)
         self._given += len(found)
@@ -348,8 +363,8 @@ class _Stored(Run):
         several = any(np.ndim(place) for place in come)
         return block_of(elements, list(come) if several else np.array(come))
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
-        """Passes over what was given."""
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
+        """Passes over the elements that were given."""
         super().restore(state, step)
         self._reader.read_many(self._given)
 

@@ -7,24 +7,26 @@ import csv
 import gzip
 import itertools
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import Block
+from tensorfleet.api.data.blocks import Block, unboxed
 from tensorfleet.api.data.dataset import Dataset
 from tensorfleet.api.data.experimental import ignore_errors as skip_errors
 from tensorfleet.api.data.experimental import shuffle_and_repeat
-from tensorfleet.api.data.nodes import Files, From, Node, Opener, Run
+from tensorfleet.api.data.nodes import DatasetRun, FilesRun, Node, StartNode
 from tensorfleet.api.data.readers import TFRecordDataset, _names, _number, _packing, list_files
+from tensorfleet.api.data.record_origin import Opener
 from tensorfleet.api.data.structure import Leaf
 from tensorfleet.base import dtypes
 from tensorfleet.base import files as gfile
 from tensorfleet.base.dtypes import DType
-from tensorfleet.base.errors import InvalidArgumentError, OpError
+from tensorfleet.base.errors import OpError, invalid
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -34,13 +36,19 @@ from tensorfleet.ops.input.csv import check_defaults, csv_table
 from tensorfleet.ops.input.parsing import parse_example
 from tensorfleet.ops.input.readers import ReaderBase
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
-class _Rows(Run):
+
+class _CsvRun(DatasetRun):
     """Records of CSV files, read and decoded in blocks; one that is wrong fails alone."""
 
     place, inner = ("_waiting", "_file", "_count"), ("_lines",)
 
-    def __init__(self, lines: Files, types: list[DType], defaults: list, options: dict[str, Any]) -> None:
+    def __init__(
+        self, lines: FilesRun, types: list[DType], defaults: list[Array], options: dict[str, Any]
+    ) -> None:
         self._lines = lines
         self._types = types
         self._defaults = defaults
@@ -49,16 +57,17 @@ class _Rows(Run):
         self._file = ""
         self._count = 0  # records of this file that were given
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next records."""
         if not self._waiting:
             read = self._lines.next(n, step)
             if read is None:
                 return None
-            lines: list[bytes] = read.columns[0].tolist()
+            lines: list[bytes] = np.asarray(read.columns[0]).tolist()
             if self._lines.current != self._file:
                 self._file, self._count = self._lines.current, 0
             try:
+                # All lines of a block are decoded at once; only a block with a bad line is decoded line by line.
                 block = self._decoded(lines)
                 block.places = read.places
                 self._count += block.size
@@ -70,27 +79,28 @@ class _Rows(Run):
         try:
             return self._decoded([line])
         except OpError as e:
-            raise self._told(e.message, self._count - 1) from None
+            raise self._reworded(e.message, self._count - 1) from None
 
-    def _told(self, text: str, number: int) -> OpError:
-        """What is wrong with a record, in the words for a file; they differ from those for one line."""
+    def _reworded(self, text: str, number: int) -> OpError:
+        """The error of a record, in the words for a file; they differ from those for one line."""
         for ours, theirs in _WORDS.items():
             text = re.sub(ours, theirs, text)
         text = text.replace("record 0", f"record {number}")
         byte = self._lines.offset_of(number)
-        return InvalidArgumentError(None, None, f"{text} (file: {self._file}, at byte {byte})")
+        return invalid(f"{text} (file: {self._file}, at byte {byte})")
 
     def _decoded(self, lines: list[bytes]) -> Block:
         o = self._options
         given = [(t, np.asarray(d)) for t, d in zip(self._types, self._defaults, strict=True)]
-        made = csv_table(lines, given, o["delimiter"], o["quotes"], o["selected"], o["na"], blank=1)
-        return Block(len(lines), made)
+        columns = csv_table(lines, given, o["delimiter"], o["quotes"], o["selected"], o["na"], blank=1)
+        return Block(len(lines), [*columns])
 
     def close(self) -> None:
         """Closes the file."""
         self._lines.close()
 
 
+# TensorFlow's `CSVDataset` and `decode_csv` have different words for the same mistakes.
 _WORDS: dict[str, Any] = {
     "quotes/CRLFs inside": "quotes inside",
     r"missing in record \d+": "missing in record",
@@ -120,34 +130,32 @@ _CSV_TYPES = "{float, double, int32, int64, string}"
     stateful=True,
 )
 def _csv(
-    ctx: Any,
-    names: Any,
-    compression: Any,
-    buffer_size: Any,
-    header: Any,
-    delimiter: Any,
-    quotes: Any,
-    na: Any,
-    selected: Any,
-    defaults: list,
+    ctx: HostContext,
+    names: Array,
+    compression: Array,
+    buffer_size: Array,
+    header: Array,
+    delimiter: Array,
+    quotes: Array,
+    na: Array,
+    selected: Array,
+    defaults: list[Array],
     *,
     output_types: list[DType],
 ) -> Node:
-    text = lambda value: np.asarray(value, object).ravel()[0]  # noqa: E731
-    packed, skip = text(compression).decode(), int(bool(header))
-    if len(text(delimiter)) != 1:
-        raise InvalidArgumentError(None, None, "field_delim should be only 1 char")
+    separator, packed = unboxed(delimiter), unboxed(compression).decode()
+    if len(separator) != 1:
+        raise invalid("field_delim should be only 1 char")
     if packed not in ("", "ZLIB", "GZIP"):
-        raise InvalidArgumentError(None, None, f"Unsupported compression_type: {packed}.")
-    options = {"delimiter": text(delimiter), "quotes": bool(quotes), "na": text(na)}
+        raise invalid(f"Unsupported compression_type: {packed}.")
+    options = {"delimiter": separator, "quotes": bool(quotes), "na": unboxed(na)}
     options["selected"] = np.asarray(selected).ravel().tolist()
     files = np.asarray(names, object).ravel().tolist()
-
     if int(buffer_size) <= 0:
-        raise InvalidArgumentError(None, None, "buffer_size should be positive")
-    settings = ("skip", skip), ("delimiter", options["delimiter"]), ("quotes", options["quotes"])
+        raise invalid("buffer_size should be positive")
+    settings = ("skip", int(bool(header))), ("delimiter", separator), ("quotes", options["quotes"])
     begin = Opener("csv", packed, settings)
-    return From(lambda step: _Rows(Files(files, begin), output_types, defaults, options))
+    return StartNode(lambda step: _CsvRun(FilesRun(files, begin), output_types, defaults, options))
 
 
 not_differentiable("CSVDataset")
@@ -159,15 +167,15 @@ class CsvDataset(Dataset):
 
     def __init__(
         self,
-        filenames: Any,
-        record_defaults: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        header: Any = False,
-        field_delim: Any = ",",
-        use_quote_delim: Any = True,
-        na_value: Any = "",
-        select_cols: Any = None,
+        filenames: TensorLike,
+        record_defaults: Iterable[TensorLike],
+        compression_type: TensorLike = None,
+        buffer_size: TensorLike = None,
+        header: TensorLike = False,
+        field_delim: TensorLike = ",",
+        use_quote_delim: TensorLike = True,
+        na_value: TensorLike = "",
+        select_cols: TensorLike = None,
     ) -> None:
         defaults = [_default(d) for d in record_defaults]
         structure = tuple(Leaf(d.dtype.base_dtype, TensorShape([])) for d in defaults)
@@ -186,7 +194,7 @@ class CsvDataset(Dataset):
         )
 
 
-def _default(value: Any) -> Any:
+def _default(value: TensorLike) -> Tensor:
     if isinstance(value, DType):
         return to_tensor(np.zeros(0, value.np_dtype), value)
     return to_tensor(value)
@@ -197,25 +205,25 @@ def _default(value: Any) -> Any:
 
 @export("data.experimental.make_csv_dataset", "contrib.data.make_csv_dataset")
 def make_csv_dataset(
-    file_pattern: Any,
-    batch_size: Any,
-    column_names: Any = None,
-    column_defaults: Any = None,
-    label_name: Any = None,
-    select_columns: Any = None,
+    file_pattern: str | Sequence[str],
+    batch_size: TensorLike,
+    column_names: Sequence[str] | None = None,
+    column_defaults: Sequence[TensorLike] | None = None,
+    label_name: str | None = None,
+    select_columns: Sequence[int | str] | None = None,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     na_value: str = "",
     header: bool = True,
-    num_epochs: Any = None,
+    num_epochs: int | None = None,
     shuffle: bool = True,
-    shuffle_buffer_size: Any = 10000,
-    shuffle_seed: Any = None,
-    prefetch_buffer_size: Any = None,
-    num_parallel_reads: Any = None,
+    shuffle_buffer_size: TensorLike = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: TensorLike = None,
+    num_parallel_reads: int | None = None,
     sloppy: bool = False,
     num_rows_for_inference: int | None = 100,
-    compression_type: Any = None,
+    compression_type: Tensor | str | bytes | None = None,
     ignore_errors: bool = False,
 ) -> Dataset:
     """Batches of CSV records as dictionaries by column (and labels), read, shuffled, repeated and prefetched."""
@@ -238,7 +246,7 @@ def make_csv_dataset(
     if label_name is not None and label_name not in kept:
         raise ValueError("`label_name` provided must be one of the columns.")
 
-    def rows_of(name: Any) -> Dataset:
+    def rows_of(name: Tensor) -> Dataset:
         return CsvDataset(
             name,
             column_defaults,
@@ -251,7 +259,7 @@ def make_csv_dataset(
             chosen,
         )
 
-    def by_name(*columns: Any) -> Any:
+    def by_name(*columns: Tensor) -> Any:
         features = collections.OrderedDict(zip(kept, columns, strict=True))
         return (features, features.pop(label_name)) if label_name is not None else features
 
@@ -261,17 +269,20 @@ def make_csv_dataset(
     if ignore_errors:
         dataset = dataset.apply(skip_errors())
     dataset = _shuffled(dataset, shuffle, shuffle_buffer_size, num_epochs, shuffle_seed)
+    # An endless dataset has no last batch, so that all batches have a known size.
     dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None).map(by_name)
     return dataset.prefetch(-1 if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
-def _shuffled(dataset: Dataset, shuffle: bool, size: Any, epochs: Any, seed: Any) -> Dataset:
+def _shuffled(
+    dataset: Dataset, shuffle: bool, size: TensorLike, epochs: int | None, seed: int | None
+) -> Dataset:
     if shuffle:
         return dataset.apply(shuffle_and_repeat(size, epochs, seed))
     return dataset if epochs == 1 else dataset.repeat(epochs)
 
 
-def _file_names(pattern: Any) -> list[str]:
+def _file_names(pattern: str | Sequence[str]) -> list[str]:
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     if not patterns:
         raise ValueError("File pattern is empty.")
@@ -281,7 +292,7 @@ def _file_names(pattern: Any) -> list[str]:
     return found
 
 
-def _chosen(names: list[str], asked: Any) -> list[int]:
+def _chosen(names: Sequence[str], asked: Sequence[int | str] | None) -> list[int]:
     if asked is None:
         return list(range(len(names)))
     found = [c if isinstance(c, int) else list(names).index(c) if c in names else None for c in asked]
@@ -297,7 +308,9 @@ def _chosen(names: list[str], asked: Any) -> list[int]:
     return sorted(i for i in found if i is not None)
 
 
-def _rows(name: str, delimiter: str, quotes: bool, compression: Any) -> Iterator[list[str]]:
+def _rows(
+    name: str, delimiter: str, quotes: bool, compression: Tensor | str | bytes | None
+) -> Iterator[list[str]]:
     """The rows of a file, which is read while the graph is built."""
     packed = constant_value(compression) if isinstance(compression, Tensor) else compression or ""
     packed = packed.decode() if isinstance(packed, bytes) else packed
@@ -334,8 +347,9 @@ def _counted(names: list[str], width: int, header: bool, *reading: Any) -> Itera
             yield line
 
 
-def _inferred(rows: Iterator[list[str]], chosen: list[int], na: str, most: int | None) -> list:
-    """A default per column, of the narrowest type that fits what the first rows hold."""
+def _inferred(rows: Iterator[list[str]], chosen: list[int], na: str, most: int | None) -> list[Array]:
+    """A default per column, of the narrowest type that fits the first rows."""
+    # From narrow to wide: a column gets the widest type that one of its values needs.
     order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string]
     kinds: list[Any] = [None] * len(chosen)
     for line in itertools.islice(rows, most):
@@ -365,23 +379,24 @@ def _type_of(text: str) -> DType:
 
 @export("data.experimental.make_batched_features_dataset", "contrib.data.make_batched_features_dataset")
 def make_batched_features_dataset(
-    file_pattern: Any,
-    batch_size: Any,
-    features: Any,
-    reader: Any = TFRecordDataset,
-    label_key: Any = None,
-    reader_args: Any = None,
-    num_epochs: Any = None,
+    file_pattern: str | Sequence[str],
+    batch_size: TensorLike,
+    features: Mapping[str, Any],
+    reader: Callable[..., Dataset] = TFRecordDataset,
+    label_key: str | None = None,
+    reader_args: Sequence[Any] | None = None,
+    num_epochs: int | None = None,
     shuffle: bool = True,
-    shuffle_buffer_size: Any = 10000,
-    shuffle_seed: Any = None,
-    prefetch_buffer_size: Any = None,
-    reader_num_threads: Any = None,
-    parser_num_threads: Any = None,
+    shuffle_buffer_size: TensorLike = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: TensorLike = None,
+    reader_num_threads: int | None = None,
+    parser_num_threads: int | None = None,
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
     """Batches of Examples taken apart (and labels), read, shuffled, repeated and prefetched."""
+    open_file: Callable[..., Dataset] = reader
     if isinstance(reader, type) and issubclass(reader, ReaderBase):
         raise TypeError(
             "The `reader` argument must return a `Dataset` object. `tf.ReaderBase` subclasses are not supported. For "
@@ -389,7 +404,7 @@ def make_batched_features_dataset(
         )
     names = _file_names(file_pattern)
 
-    def parsed(serialized: Any) -> Any:
+    def parsed(serialized: Tensor) -> Any:
         found = parse_example(serialized, features)
         if label_key is None:
             return found
@@ -399,7 +414,7 @@ def make_batched_features_dataset(
 
     files = list_files(names, shuffle, shuffle_seed)
     dataset = files.interleave(
-        lambda n: reader(n, *(reader_args or [])), cycle_length=reader_num_threads or 1
+        lambda n: open_file(n, *(reader_args or [])), cycle_length=reader_num_threads or 1
     )
     dataset = _shuffled(dataset, shuffle, shuffle_buffer_size, num_epochs, shuffle_seed)
     dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None).map(parsed)

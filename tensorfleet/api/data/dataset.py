@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 from tensorfleet.api.autograph.iterables import Sequenced, register
 from tensorfleet.api.data import structure as structures
 from tensorfleet.api.data.functions import Traced, as_in_contrib, traced
 from tensorfleet.api.data.iterator import Iterator, make_initializable, make_one_shot
-from tensorfleet.api.data.legacy_methods import OldForms
+from tensorfleet.api.data.legacy_methods import LegacyMethods
 from tensorfleet.api.data.options import Options
 from tensorfleet.api.data.padding import padded_shape, padding, static_shape
 from tensorfleet.api.data.seeds import dataset_seeds
 from tensorfleet.api.data.specs import DatasetSpec, Described
-from tensorfleet.api.data.structure import Leaf, flatten, map_leaves, pack_like
+from tensorfleet.api.data.structure import Leaf, Nested, Structure, flatten, map_leaves, pack_like
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply_any, apply_list
+from tensorfleet.base.types import TensorLike
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -26,52 +27,57 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.graph.subgraph import extract_sub_graph
 
 
-def _int64(value: Any, name: str) -> Tensor:
+def _int64(value: TensorLike, name: str) -> Tensor:
     return to_tensor(value, dtypes.int64, name=name)
 
 
 @export("data.Dataset", "contrib.data.Dataset")
-class Dataset(OldForms, Described):
+class Dataset(LegacyMethods, Described):
     """A sequence of elements, each of the same structure. Every method returns a new dataset."""
 
-    _called: tuple = ()
+    _called: tuple[Traced, ...] = ()
 
     def __init__(self) -> None:
         self._variant_tensor: Any = None
-        self._structure: Any = None
-        self._sources: tuple = ()
+        self._structure = None  # type: ignore[assignment]  # subclasses set it
+        self._sources: tuple[Dataset, ...] = ()
 
     @staticmethod
-    def _make(op_type: str, structure: Any, *inputs: Any, sources: Any = (), **attrs: Any) -> Dataset:
+    def _make(
+        op_type: str, structure: Structure, *inputs: Any, sources: Iterable[Dataset] = (), **attrs: Any
+    ) -> Dataset:
         """The dataset that an operation makes."""
         made = Dataset.__new__(Dataset)
         made._set(op_type, structure, *inputs, sources=sources, **attrs)
         return made
 
-    def _set(self, op_type: str, structure: Any, *inputs: Any, sources: Any = (), **attrs: Any) -> None:
-        leaves = flatten(structure)
+    def _set(
+        self, op_type: str, structure: Structure, *inputs: Any, sources: Iterable[Dataset] = (), **attrs: Any
+    ) -> None:
         if op_type not in _UNDECLARED:
-            attrs["output_shapes"] = [leaf.flat_shape for leaf in leaves]
-            if op_type not in _TYPED_BY_INPUTS:
-                attrs["output_types"] = [leaf.flat_dtype for leaf in leaves]
-        self._variant_tensor = apply_any(op_type, *inputs, **attrs)
+            attrs |= structures.declared(structure)
+            if op_type in _TYPED_BY_INPUTS:
+                del attrs["output_types"]
+        self._variant_tensor = apply(op_type, *inputs, **attrs)
         self._structure = structure
         self._sources = tuple(sources)
 
-    def _next(self, op_type: str, structure: Any, *inputs: Any, **attrs: Any) -> Dataset:
+    def _next(self, op_type: str, structure: Structure, *inputs: Any, **attrs: Any) -> Dataset:
         return Dataset._make(op_type, structure, self._variant_tensor, *inputs, sources=(self,), **attrs)
 
-    def _calling(self, op_type: str, structure: Any, function: Traced, *inputs: Any, **attrs: Any) -> Dataset:
+    def _calling(
+        self, op_type: str, structure: Structure, function: Traced, *inputs: Any, **attrs: Any
+    ) -> Dataset:
         attrs.setdefault("f", function.name)
         made = self._next(op_type, structure, function.captured, *inputs, **attrs)
         made._called = (function,)
         return made
 
-    def _inputs(self) -> list:
+    def _inputs(self) -> list[Dataset]:
         """The datasets that this one is made from."""
         return list(self._sources)
 
-    def _functions(self) -> list:
+    def _functions(self) -> list[Traced]:
         """The functions that are called with its elements."""
         return list(self._called)
 
@@ -87,10 +93,11 @@ class Dataset(OldForms, Described):
     def __repr__(self) -> str:
         types = str(map_leaves(lambda leaf: repr(leaf.dtype), self._structure)).replace("'", "")
         shapes = str(map_leaves(lambda leaf: str(leaf.shape), self._structure)).replace("'", "")
+        # The class that TensorFlow 1.15 shows for every transformation.
         name = "DatasetV1Adapter" if type(self) is Dataset else type(self).__name__
         return f"<{name} shapes: {shapes}, types: {types}>"
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise RuntimeError("dataset.__iter__() is only supported when eager execution is enabled.")
 
     def options(self) -> Options:
@@ -103,6 +110,7 @@ class Dataset(OldForms, Described):
 
     def with_options(self, options: Options) -> Dataset:
         """The same dataset with options set."""
+        # Raises where the new options contradict those of the datasets before.
         self.options().merge(options)
         made = Dataset.__new__(Dataset)
         made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
@@ -122,14 +130,14 @@ class Dataset(OldForms, Described):
     # -- sources --
 
     @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    def from_tensors(tensors: Nested) -> Dataset:
         """A dataset of one element."""
         value = structures.converted(tensors)
         structure = map_leaves(structures.leaf_of, value)
         return Dataset._make("TensorDataset", structure, structures.carried(value))
 
     @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    def from_tensor_slices(tensors: Nested) -> Dataset:
         """A dataset of the rows of tensors."""
         value = structures.converted(tensors)
         leaves = []
@@ -143,7 +151,7 @@ class Dataset(OldForms, Described):
         return Dataset._make("TensorSliceDataset", pack_like(value, leaves), structures.carried(value))
 
     @staticmethod
-    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+    def from_sparse_tensor_slices(sparse_tensor: SparseTensor) -> Dataset:
         """A dataset of the rows of a sparse tensor, as (indices, values, dense_shape)."""
         if not isinstance(sparse_tensor, SparseTensor):
             raise TypeError(f"`sparse_tensor` must be a `tf.SparseTensor` object. Was {sparse_tensor}.")
@@ -159,15 +167,18 @@ class Dataset(OldForms, Described):
 
     @staticmethod
     def from_generator(
-        generator: Callable, output_types: Any, output_shapes: Any = None, args: Any = None
+        generator: Callable[..., Any],
+        output_types: Nested,
+        output_shapes: Nested = None,
+        args: Iterable[TensorLike] | None = None,
     ) -> Dataset:
-        """A dataset of what a Python generator yields; it is called anew for every run through the dataset."""
+        """A dataset of the elements of a Python generator, which is called anew for every run through the dataset."""
         from tensorfleet.api.data.generators import from_generator
 
         return from_generator(generator, output_types, output_shapes, args)
 
     @staticmethod
-    def range(*args: Any) -> Dataset:
+    def range(*args: TensorLike) -> Dataset:
         """Numbers, as Python's `range` gives them."""
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid arguments to RangeDataset: {args}")
@@ -176,7 +187,7 @@ class Dataset(OldForms, Described):
         return Dataset._make("RangeDataset", Leaf(dtypes.int64, TensorShape([])), *given)
 
     @staticmethod
-    def zip(datasets: Any) -> Dataset:
+    def zip(datasets: Nested) -> Dataset:
         """Elements of several datasets side by side, in the structure that the datasets are given in."""
         sources = flatten(datasets)
         for source in sources:
@@ -191,7 +202,7 @@ class Dataset(OldForms, Described):
         return Dataset._make("ZipDataset", structure, [s._variant_tensor for s in sources], sources=sources)
 
     @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+    def list_files(file_pattern: TensorLike, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
         """The names of the files that match patterns, shuffled unless told otherwise."""
         from tensorfleet.api.data.readers import list_files
 
@@ -199,26 +210,26 @@ class Dataset(OldForms, Described):
 
     # -- choosing and ordering --
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: TensorLike) -> Dataset:
         """The first `count` elements, all of them for -1."""
         return self._next("TakeDataset", self._structure, _int64(count, "count"))
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: TensorLike) -> Dataset:
         """All but the first `count` elements, none of them for -1."""
         return self._next("SkipDataset", self._structure, _int64(count, "count"))
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Every `num_shards`-th element, beginning with the `index`-th."""
         return self._next(
             "ShardDataset", self._structure, _int64(num_shards, "num_shards"), _int64(index, "index")
         )
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: TensorLike = None) -> Dataset:
         """The dataset `count` times; for ever when None or -1."""
         return self._next("RepeatDataset", self._structure, _int64(-1 if count is None else count, "count"))
 
     def shuffle(
-        self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
+        self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
         """Elements in random order, each drawn from a buffer of the next `buffer_size` ones."""
         return self._next(
@@ -243,24 +254,24 @@ class Dataset(OldForms, Described):
         inputs = self._variant_tensor, dataset._variant_tensor
         return Dataset._make("ConcatenateDataset", structure, *inputs, sources=(self, dataset))
 
-    def enumerate(self, start: Any = 0) -> Dataset:
+    def enumerate(self, start: TensorLike = 0) -> Dataset:
         """Pairs of a number, counted from `start`, and an element."""
         return Dataset.zip((Dataset.range(start, 2**63 - 1), self))
 
-    def cache(self, filename: Any = "") -> Dataset:
+    def cache(self, filename: TensorLike = "") -> Dataset:
         """The same elements, computed once and then kept in memory, or in a file."""
         return self._next(
             "CacheDataset", self._structure, to_tensor(filename, dtypes.string, name="filename")
         )
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """The same elements, fetched ahead by a thread; `tf.data.experimental.AUTOTUNE` chooses how many."""
         size = -1 if buffer_size is None else buffer_size
         return self._next("PrefetchDataset", self._structure, _int64(size, "buffer_size"))
 
     # -- batches --
 
-    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
+    def batch(self, batch_size: TensorLike, drop_remainder: TensorLike = False) -> Dataset:
         """So many elements as one, stacked along a new first dimension."""
         size = _int64(batch_size, "batch_size")
         drop = to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
@@ -269,13 +280,17 @@ class Dataset(OldForms, Described):
         return self._next("BatchDatasetV2", structure, size, drop)
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: Any = False
+        self,
+        batch_size: TensorLike,
+        padded_shapes: Nested,
+        padding_values: Nested = None,
+        drop_remainder: TensorLike = False,
     ) -> Dataset:
         """Batches of elements that are first filled up to `padded_shapes`; None and -1 mean the longest of a batch."""
         size = _int64(batch_size, "batch_size")
         drop = to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
         leaves = flatten(self._structure)
-        asked = structures.match(self._structure, padded_shapes, structures._is_shape, "padded_shapes")
+        asked = structures.match(self._structure, padded_shapes, structures.is_shape, "padded_shapes")
         shapes = [padded_shape(s, leaf) for s, leaf in zip(asked, leaves, strict=True)]
         fills = padding(self._structure, padding_values)
         known = _batch_length(size, drop)
@@ -296,7 +311,13 @@ class Dataset(OldForms, Described):
         leaves = [leaf.row() for leaf in flatten(self._structure)]
         return self._next("UnbatchDataset", pack_like(self._structure, leaves))
 
-    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
+    def window(
+        self,
+        size: TensorLike,
+        shift: TensorLike = None,
+        stride: TensorLike = 1,
+        drop_remainder: TensorLike = False,
+    ) -> Dataset:
         """Neighbouring elements as datasets of up to `size` elements, one dataset per component."""
         given = [_int64(v, n) for v, n in ((size, "size"), (size if shift is None else shift, "shift"))]
         given.append(_int64(stride, "stride"))
@@ -307,7 +328,7 @@ class Dataset(OldForms, Described):
     # -- functions --
 
     @as_in_contrib
-    def map(self, map_func: Callable, num_parallel_calls: Any = None) -> Dataset:
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: TensorLike = None) -> Dataset:
         """`map_func` of every element. The components of a tuple are its arguments."""
         function = traced(map_func, "map", self._structure)
         if num_parallel_calls is None:
@@ -317,7 +338,7 @@ class Dataset(OldForms, Described):
 
     map_with_legacy_function = map
 
-    def filter(self, predicate: Callable) -> Dataset:
+    def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` gives True."""
         function = traced(predicate, "filter", self._structure)
         _check_predicate(function, predicate)
@@ -325,17 +346,17 @@ class Dataset(OldForms, Described):
 
     filter_with_legacy_function = filter
 
-    def flat_map(self, map_func: Callable) -> Dataset:
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` makes of the elements, one dataset after the other."""
         function = traced(map_func, "flat_map", self._structure)
         return self._calling("FlatMapDataset", _inner(function, "map_func"), function)
 
     def interleave(
         self,
-        map_func: Callable,
-        cycle_length: Any = -1,
-        block_length: Any = 1,
-        num_parallel_calls: Any = None,
+        map_func: Callable[..., Any],
+        cycle_length: TensorLike = -1,
+        block_length: TensorLike = 1,
+        num_parallel_calls: TensorLike = None,
     ) -> Dataset:
         """The elements of the datasets that `map_func` makes, `cycle_length` of them at a time, in turn."""
         function = traced(map_func, "interleave", self._structure)
@@ -346,8 +367,8 @@ class Dataset(OldForms, Described):
             given.append(_int64(num_parallel_calls, "num_parallel_calls"))
         return self._calling(kind, _inner(function, "map_func"), function, *given)
 
-    def reduce(self, initial_state: Any, reduce_func: Callable) -> Any:
-        """What is left after `state = reduce_func(state, element)` for every element, as tensors."""
+    def reduce(self, initial_state: Nested, reduce_func: Callable[..., Any]) -> Any:
+        """The last state after `state = reduce_func(state, element)` for every element, as tensors."""
         state = structures.converted(initial_state, "initial_state")
         function, structure = _stateful(reduce_func, state, self._structure, "reduce", with_output=False)
         outputs = apply_list(
@@ -356,13 +377,11 @@ class Dataset(OldForms, Described):
             structures.carried(state),
             function.captured,
             f=function.name,
-            output_types=[leaf.flat_dtype for leaf in flatten(structure)],
-            output_shapes=[leaf.flat_shape for leaf in flatten(structure)],
+            **structures.declared(structure),
         )
-        leaves = zip(flatten(structure), outputs, strict=True)
-        return pack_like(structure, [leaf.unpacked(t) for leaf, t in leaves])
+        return structures.unpacked(structure, outputs)
 
-    def apply(self, transformation_func: Callable) -> Dataset:
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`, which must be a dataset."""
         made = transformation_func(self)
         if not isinstance(made, Dataset):
@@ -370,21 +389,23 @@ class Dataset(OldForms, Described):
         return made
 
 
+# These ops have neither attribute in TensorFlow: their elements are always strings, or given by their inputs.
 _UNDECLARED = {"TextLineDataset", "TFRecordDataset", "FixedLengthRecordDatasetV2", "SparseTensorSliceDataset"}
+# These have no `output_types`: the attribute for the types of their inputs says it.
 _TYPED_BY_INPUTS = {"TensorDataset", "TensorSliceDataset", "PaddedBatchDatasetV2"}
 
 
 class VariantDataset(Dataset):
     """A dataset that is an element of another."""
 
-    def __init__(self, variant: Tensor, structure: Any) -> None:
+    def __init__(self, variant: Tensor, structure: Structure) -> None:
         super().__init__()
         self._variant_tensor = variant
         self._structure = structure
 
 
 def _in_common(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes agree on."""
+    """The dimensions that two shapes agree on."""
     if a.rank is None or a.rank != b.rank:
         return TensorShape(None)
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list(), strict=True)])
@@ -396,7 +417,7 @@ def _batch_length(size: Tensor, drop: Tensor) -> int | None:
     return int(known) if known is not None and dropped is not None and bool(dropped) else None
 
 
-def _check_predicate(function: Traced, predicate: Callable) -> None:
+def _check_predicate(function: Traced, predicate: Callable[..., Any]) -> None:
     leaf = function.structure
     fits = isinstance(leaf, Leaf) and leaf.kind is Tensor and leaf.dtype == dtypes.bool_
     if not fits or leaf.shape.rank not in (None, 0):
@@ -410,9 +431,12 @@ def _inner(function: Traced, what: str) -> Any:
     return leaf.kind
 
 
-def _stateful(call: Callable, state: Any, structure: Any, what: str, with_output: bool) -> tuple[Traced, Any]:
+def _stateful(
+    call: Callable[..., Any], state: Nested, structure: Structure, what: str, with_output: bool
+) -> tuple[Traced, Any]:
     """Traces a function of a state and an element; shapes of the state that change are given up."""
     kept = map_leaves(structures.leaf_of, state)
+    # Each round gives up the dimensions that changed; a shape has finitely many, so this ends.
     while True:
         function = traced(_spread(call, kept, structure), what, kept, structure)
         new = function.structure
@@ -436,12 +460,14 @@ def _stateful(call: Callable, state: Any, structure: Any, what: str, with_output
         kept = pack_like(kept, relaxed)
 
 
-def _spread(call: Callable, kept: Any, structure: Any) -> Callable:
+def _spread(call: Callable[..., Any], kept: Structure, structure: Structure) -> Callable[[Any, Any], Any]:
     def run(state: Any, element: Any) -> Any:
         return call(state, element)
 
+    # The name becomes part of the name of the function in the graph.
     run.__name__ = getattr(call, "__name__", "function")
     return run
 
 
+# AutoGraph cannot import datasets, which are built on it.
 register(Sequenced(Dataset, lambda items, start: items.enumerate(start), Dataset.zip))

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.api.data import batches, transforms
-from tensorfleet.api.data import cache_prefetch as keeping
+from tensorfleet.api.data import batches, cache_prefetch, transforms
 from tensorfleet.api.data.blocks import Column
-from tensorfleet.api.data.nodes import Counting, Drawing, Files, From, Node, Run, Slices, on_positions, opener
+from tensorfleet.api.data.nodes import (
+    ColumnSlices,
+    CountingRun,
+    DatasetRun,
+    FilesRun,
+    Node,
+    RandomRun,
+    StartNode,
+    on_positions,
+)
+from tensorfleet.api.data.record_origin import Opener, opener
 from tensorfleet.api.data.shuffling import shuffled
+from tensorfleet.api.data.structure import ELEMENTS
 from tensorfleet.base import errors
 from tensorfleet.base import files as gfile
+from tensorfleet.base.dtypes import DType
+from tensorfleet.base.errors import invalid
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
@@ -23,16 +36,21 @@ from tensorfleet.kernels import philox
 from tensorfleet.ops.common import SCALAR, vector_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
-IS = "output_types: list(type); output_shapes: list(shape)"
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+
 NOTE = "; metadata: string = ''"
-_T_IS = "Toutput_types: list(type); output_shapes: list(shape)"
+_INPUT_ELEMENTS = "Toutput_types: list(type); output_shapes: list(shape)"
 INPUT = "input_dataset: variant"
 
 
-def dataset_op(name: str, inputs: str, attrs: str, stateful: bool = False) -> Callable[[Callable], Callable]:
+def dataset_op(
+    name: str, inputs: str, attrs: str, stateful: bool = False
+) -> Callable[[Callable[..., Node]], Callable[..., Node]]:
     """Registers the decorated kernel as an operation that makes a dataset."""
 
-    def register(kernel: Callable) -> Callable:
+    def register(kernel: Callable[..., Node]) -> Callable[..., Node]:
         op(
             name, f"{inputs} -> handle: variant", attrs, shape=lambda op: SCALAR, host=True, stateful=stateful
         )(kernel)
@@ -42,23 +60,18 @@ def dataset_op(name: str, inputs: str, attrs: str, stateful: bool = False) -> Ca
     return register
 
 
-def invalid(text: str) -> errors.InvalidArgumentError:
-    """An argument that is wrong."""
-    return errors.InvalidArgumentError(None, None, text)
-
-
-def _texts(value: Any) -> list[bytes]:
+def _texts(value: Array) -> list[bytes]:
     return np.asarray(value, object).ravel().tolist()
 
 
-def run_of(node: Node, make: Callable[[Run], Run]) -> Node:
-    """A dataset and what is done to each run through it."""
-    return From(lambda step: make(node.start(step)))
+def run_of(node: Node, make: Callable[[DatasetRun], DatasetRun]) -> Node:
+    """A dataset whose runs are transformed."""
+    return StartNode(lambda step: make(node.start(step)))
 
 
-def _moved(node: Node, make: Callable[[Run], Run]) -> Node:
-    """For what only chooses and orders elements."""
-    return From(lambda step: on_positions(node.start(step), make))
+def _moved(node: Node, make: Callable[[DatasetRun], DatasetRun]) -> Node:
+    """Like `run_of`, for a transformation that only chooses and orders elements."""
+    return StartNode(lambda step: on_positions(node.start(step), make))
 
 
 # -- sources -----------------------------------------------------------------------------------------
@@ -70,20 +83,20 @@ def _column(value: Any) -> Column:
     return batches.rows_of(value) if carried else np.ascontiguousarray(value)
 
 
-@dataset_op("TensorDataset", "components: list(Toutput_types)", _T_IS + NOTE, stateful=True)
-def _tensor(ctx: Any, components: list) -> Node:
+@dataset_op("TensorDataset", "components: list(Toutput_types)", _INPUT_ELEMENTS + NOTE, stateful=True)
+def _tensor(ctx: HostContext, components: list[Any]) -> Node:
     alone = SparseTensorValue | RaggedTensorValue | Node
     whole = [[c] if isinstance(c, alone) else np.asarray(c)[None] for c in components]
-    return Slices(whole, 1)
+    return ColumnSlices(whole, 1)
 
 
 @dataset_op(
     "TensorSliceDataset",
     "components: list(Toutput_types)",
-    f"{_T_IS}; is_files: bool = false{NOTE}; replicate_on_split: bool = false",
+    f"{_INPUT_ELEMENTS}; is_files: bool = false{NOTE}; replicate_on_split: bool = false",
     stateful=True,
 )
-def _tensor_slice(ctx: Any, components: list) -> Node:
+def _tensor_slice(ctx: HostContext, components: list[Any]) -> Node:
     columns = [_column(c) for c in components]
     sizes = [len(c) for c in columns]
     for i, size in enumerate(sizes):
@@ -92,13 +105,13 @@ def _tensor_slice(ctx: Any, components: list) -> Node:
                 f"All components must have the same size in the 0th dimension: component {i} has {size} rows, component "
                 f"0 has {sizes[0]}."
             )
-    return Slices(columns, sizes[0])
+    return ColumnSlices(columns, sizes[0])
 
 
 @dataset_op(
     "SparseTensorSliceDataset", "indices: int64, values: Tvalues, dense_shape: int64", "Tvalues: type", True
 )
-def _sparse_slice(ctx: Any, indices: Any, values: Any, dense_shape: Any) -> Node:
+def _sparse_slice(ctx: HostContext, indices: Array, values: Array, dense_shape: Array) -> Node:
     if len(indices) != len(values):
         raise invalid(
             f"Number of values must match first dimension of indices. Got {len(values)} values, indices shape: "
@@ -112,7 +125,7 @@ def _sparse_slice(ctx: Any, indices: Any, values: Any, dense_shape: Any) -> Node
             "currently supported. Use tf.sparse.reorder.",
         )
     rows = batches.rows_of(SparseTensorValue(indices, values, dense_shape))
-    return Slices(
+    return ColumnSlices(
         [[r.indices for r in rows], [r.values for r in rows], [r.dense_shape for r in rows]], len(rows)
     )
 
@@ -120,46 +133,46 @@ def _sparse_slice(ctx: Any, indices: Any, values: Any, dense_shape: Any) -> Node
 @dataset_op(
     "RangeDataset",
     "start: int64, stop: int64, step: int64",
-    f"{IS}{NOTE}; replicate_on_split: bool = false",
+    f"{ELEMENTS}{NOTE}; replicate_on_split: bool = false",
     stateful=True,
 )
-def _range(ctx: Any, start: Any, stop: Any, step: Any) -> Node:
+def _range(ctx: HostContext, start: Array, stop: Array, step: Array) -> Node:
     if int(step) == 0:
         raise invalid("step must be a non-zero integer.")
-    return From(lambda s: Counting(int(start), int(stop), int(step)))
+    return StartNode(lambda s: CountingRun(int(start), int(stop), int(step)))
 
 
-@dataset_op("RandomDataset", "seed: int64, seed2: int64", IS + NOTE, stateful=True)
-def _random(ctx: Any, seed: Any, seed2: Any) -> Node:
-    return From(lambda step: Drawing(philox.initial_state(int(seed), int(seed2))))
+@dataset_op("RandomDataset", "seed: int64, seed2: int64", ELEMENTS + NOTE, stateful=True)
+def _random(ctx: HostContext, seed: Array, seed2: Array) -> Node:
+    return StartNode(lambda step: RandomRun(philox.initial_state(int(seed), int(seed2))))
 
 
 @dataset_op("MatchingFilesDataset", "patterns: string", "", stateful=True)
-def _matching_files(ctx: Any, patterns: Any) -> Node:
+def _matching_files(ctx: HostContext, patterns: Array) -> Node:
     asked = [p.decode() for p in _texts(patterns)]
     found = sorted({name.encode() for pattern in asked for name in gfile.glob(pattern)})
     if not found:
         raise errors.NotFoundError(None, None, f"No files matched pattern: {', '.join(asked)}")
     column = np.empty(len(found), object)
     column[:] = found
-    return Slices([column], len(found))
+    return ColumnSlices([column], len(found))
 
 
 _FILES = "filenames: string, compression_type: string, buffer_size: int64"
 
 
-def _files(names: Any, begin: Callable[[bytes], Any]) -> Node:
+def _files(names: Array, begin: Opener) -> Node:
     listed = _texts(names)
-    return From(lambda step: Files(listed, begin))
+    return StartNode(lambda step: FilesRun(listed, begin))
 
 
 @dataset_op("TextLineDataset", _FILES, "metadata: string = ''", stateful=True)
-def _text_lines(ctx: Any, names: Any, compression: Any, buffer_size: Any) -> Node:
+def _text_lines(ctx: HostContext, names: Array, compression: Array, buffer_size: Array) -> Node:
     return _files(names, opener("lines", _texts(compression)[0]))
 
 
 @dataset_op("TFRecordDataset", _FILES, "metadata: string = ''", stateful=True)
-def _records(ctx: Any, names: Any, compression: Any, buffer_size: Any) -> Node:
+def _records(ctx: HostContext, names: Array, compression: Array, buffer_size: Array) -> Node:
     return _files(names, opener("records", _texts(compression)[0]))
 
 
@@ -171,7 +184,13 @@ def _records(ctx: Any, names: Any, compression: Any, buffer_size: Any) -> Node:
     stateful=True,
 )
 def _pieces(
-    ctx: Any, names: Any, header: Any, size: Any, footer: Any, buffer_size: Any, compression: Any
+    ctx: HostContext,
+    names: Array,
+    header: Array,
+    size: Array,
+    footer: Array,
+    buffer_size: Array,
+    compression: Array,
 ) -> Node:
     if int(size) <= 0:
         raise invalid("record_bytes must be > 0")
@@ -182,40 +201,41 @@ def _pieces(
 # -- choosing and ordering ---------------------------------------------------------------------------
 
 
-@dataset_op("TakeDataset", f"{INPUT}, count: int64", IS + NOTE)
-def _take(ctx: Any, node: Node, count: Any) -> Node:
-    return _moved(node, lambda run: transforms.Take(run, int(count)))
+@dataset_op("TakeDataset", f"{INPUT}, count: int64", ELEMENTS + NOTE)
+def _take(ctx: HostContext, node: Node, count: Array) -> Node:
+    return _moved(node, lambda run: transforms.TakeRun(run, int(count)))
 
 
-@dataset_op("SkipDataset", f"{INPUT}, count: int64", IS + NOTE)
-def _skip(ctx: Any, node: Node, count: Any) -> Node:
-    return _moved(node, lambda run: transforms.Skip(run, int(count)))
+@dataset_op("SkipDataset", f"{INPUT}, count: int64", ELEMENTS + NOTE)
+def _skip(ctx: HostContext, node: Node, count: Array) -> Node:
+    return _moved(node, lambda run: transforms.SkipRun(run, int(count)))
 
 
 @dataset_op(
     "ShardDataset",
     f"{INPUT}, num_shards: int64, index: int64",
-    f"require_non_empty: bool = false; {IS}{NOTE}",
+    f"require_non_empty: bool = false; {ELEMENTS}{NOTE}",
 )
-def _shard(ctx: Any, node: Node, num_shards: Any, index: Any) -> Node:
+def _shard(ctx: HostContext, node: Node, num_shards: Array, index: Array) -> Node:
     count, at = int(num_shards), int(index)
     if count <= 0:
         raise invalid(f"Number of shards must be greater than zero (currently num_shards = {count}).")
     if not 0 <= at < count:
         raise invalid(f"Index must be between 0 and {count - 1} (currently index = {at}).")
-    return _moved(node, lambda run: transforms.Shard(run, count, at))
+    return _moved(node, lambda run: transforms.ShardRun(run, count, at))
 
 
-@dataset_op("RepeatDataset", f"{INPUT}, count: int64", IS + NOTE)
-def _repeat(ctx: Any, node: Node, count: Any) -> Node:
+@dataset_op("RepeatDataset", f"{INPUT}, count: int64", ELEMENTS + NOTE)
+def _repeat(ctx: HostContext, node: Node, count: Array) -> Node:
     return transforms.repeated(node, int(count))
 
 
 _SEEDS = "seed: int64, seed2: int64"
+# The value of `tf.data.UNKNOWN_CARDINALITY`.
 _UNBOUNDED = -2  # a buffer for the whole dataset
 
 
-def _shuffled(node: Node, size: Any, seed: Any, seed2: Any, again: bool) -> Node:
+def _shuffled(node: Node, size: Array, seed: Array, seed2: Array, again: bool) -> Node:
     if int(size) <= 0 and int(size) != _UNBOUNDED:
         raise invalid(f"buffer_size must be greater than zero, not {int(size)}.")
     buffer_size = sys.maxsize if int(size) == _UNBOUNDED else int(size)
@@ -225,10 +245,10 @@ def _shuffled(node: Node, size: Any, seed: Any, seed2: Any, again: bool) -> Node
 @dataset_op(
     "ShuffleDataset",
     f"{INPUT}, buffer_size: int64, {_SEEDS}",
-    f"reshuffle_each_iteration: bool = true; {IS}{NOTE}",
+    f"reshuffle_each_iteration: bool = true; {ELEMENTS}{NOTE}",
 )
 def _shuffle(
-    ctx: Any, node: Node, size: Any, seed: Any, seed2: Any, *, reshuffle_each_iteration: bool
+    ctx: HostContext, node: Node, size: Array, seed: Array, seed2: Array, *, reshuffle_each_iteration: bool
 ) -> Node:
     return _shuffled(node, size, seed, seed2, reshuffle_each_iteration)
 
@@ -236,38 +256,48 @@ def _shuffle(
 @dataset_op(
     "ShuffleAndRepeatDataset",
     f"{INPUT}, buffer_size: int64, {_SEEDS}, count: int64",
-    f"{IS}; reshuffle_each_iteration: bool = true{NOTE}",
+    f"{ELEMENTS}; reshuffle_each_iteration: bool = true{NOTE}",
 )
 def _shuffle_and_repeat(
-    ctx: Any, node: Node, size: Any, seed: Any, seed2: Any, count: Any, *, reshuffle_each_iteration: bool
+    ctx: HostContext,
+    node: Node,
+    size: Array,
+    seed: Array,
+    seed2: Array,
+    count: Array,
+    *,
+    reshuffle_each_iteration: bool,
 ) -> Node:
     return transforms.repeated(_shuffled(node, size, seed, seed2, reshuffle_each_iteration), int(count))
 
 
-@dataset_op("ZipDataset", "input_datasets: N * variant", f"{IS}; N: int{NOTE}")
-def _zip(ctx: Any, nodes: list) -> Node:
-    return From(lambda step: transforms.Zip([node.start(step) for node in nodes]))
+@dataset_op("ZipDataset", "input_datasets: N * variant", f"{ELEMENTS}; N: int{NOTE}")
+def _zip(ctx: HostContext, nodes: list[Node]) -> Node:
+    return StartNode(lambda step: transforms.ZipRun([node.start(step) for node in nodes]))
 
 
-@dataset_op("ConcatenateDataset", f"{INPUT}, another_dataset: variant", IS + NOTE)
-def _concatenate(ctx: Any, node: Node, other: Node) -> Node:
-    return From(lambda step: transforms.Chain([node, other]))
+@dataset_op("ConcatenateDataset", f"{INPUT}, another_dataset: variant", ELEMENTS + NOTE)
+def _concatenate(ctx: HostContext, node: Node, other: Node) -> Node:
+    return StartNode(lambda step: transforms.ChainRun([node, other]))
 
 
 @dataset_op(
     "DirectedInterleaveDataset",
     "selector_input_dataset: variant, data_input_datasets: N * variant",
-    f"{IS}; N: int; stop_on_empty_dataset: bool = false",
+    f"{ELEMENTS}; N: int; stop_on_empty_dataset: bool = false",
 )
-def _directed(ctx: Any, chooser: Node, nodes: list, *, stop_on_empty_dataset: bool) -> Node:
-    begin = lambda step: [node.start(step) for node in nodes]  # noqa: E731
-    return From(lambda step: transforms.Directed(chooser.start(step), begin(step), stop_on_empty_dataset))
+def _directed(ctx: HostContext, chooser: Node, nodes: list[Node], *, stop_on_empty_dataset: bool) -> Node:
+    def start(step: ExecutionContext) -> DatasetRun:
+        runs = [node.start(step) for node in nodes]
+        return transforms.DirectedRun(chooser.start(step), runs, stop_on_empty_dataset)
+
+    return StartNode(start)
 
 
 # -- batches -----------------------------------------------------------------------------------------
 
 
-def checked_size(size: Any) -> int:
+def checked_size(size: Array) -> int:
     """The size of a batch."""
     if int(size) <= 0:
         raise invalid("batch_size must be greater than zero.")
@@ -277,27 +307,27 @@ def checked_size(size: Any) -> int:
 @dataset_op(
     "BatchDatasetV2",
     f"{INPUT}, batch_size: int64, drop_remainder: bool",
-    f"parallel_copy: bool = false; {IS}{NOTE}",
+    f"parallel_copy: bool = false; {ELEMENTS}{NOTE}",
 )
-def _batch(ctx: Any, node: Node, batch_size: Any, drop_remainder: Any) -> Node:
+def _batch(ctx: HostContext, node: Node, batch_size: Array, drop_remainder: Array) -> Node:
     size, drop = checked_size(batch_size), bool(drop_remainder)
-    return run_of(node, lambda run: batches.Batch(run, size, drop, batches.stacked))
+    return run_of(node, lambda run: batches.BatchRun(run, size, drop, batches.stacked))
 
 
 @dataset_op(
     "PaddedBatchDatasetV2",
     f"{INPUT}, batch_size: int64, padded_shapes: N * int64, padding_values: list(Toutput_types), drop_remainder: bool",
-    f"parallel_copy: bool = false; {_T_IS}; N: int{NOTE}",
+    f"parallel_copy: bool = false; {_INPUT_ELEMENTS}; N: int{NOTE}",
 )
 def _padded_batch(
-    ctx: Any,
+    ctx: HostContext,
     node: Node,
-    batch_size: Any,
-    shapes: list,
-    fills: list,
-    drop_remainder: Any,
+    batch_size: Array,
+    shapes: list[Array],
+    fills: list[Array],
+    drop_remainder: Array,
     *,
-    Toutput_types: list,
+    Toutput_types: list[DType],
 ) -> Node:
     size, drop = checked_size(batch_size), bool(drop_remainder)
     dims = [np.asarray(s).ravel().tolist() for s in shapes]
@@ -305,58 +335,60 @@ def _padded_batch(
         raise invalid(f"Dimension {least} must be >= -1")
     values = [np.asarray(f)[()] for f in fills]
     stack = batches.padder(dims, values, Toutput_types)
-    return run_of(node, lambda run: batches.Batch(run, size, drop, stack))
+    return run_of(node, lambda run: batches.BatchRun(run, size, drop, stack))
 
 
-@dataset_op("UnbatchDataset", INPUT, IS + NOTE)
-def _unbatch(ctx: Any, node: Node) -> Node:
-    return run_of(node, batches.Unbatch)
+@dataset_op("UnbatchDataset", INPUT, ELEMENTS + NOTE)
+def _unbatch(ctx: HostContext, node: Node) -> Node:
+    return run_of(node, batches.UnbatchRun)
 
 
 @dataset_op(
     "WindowDataset",
     f"{INPUT}, size: int64, shift: int64, stride: int64, drop_remainder: bool",
-    IS + NOTE,
+    ELEMENTS + NOTE,
 )
-def _window(ctx: Any, node: Node, size: Any, shift: Any, stride: Any, drop_remainder: Any) -> Node:
+def _window(
+    ctx: HostContext, node: Node, size: Array, shift: Array, stride: Array, drop_remainder: Array
+) -> Node:
     for what, value in (("size", size), ("shift", shift), ("stride", stride)):
         if int(value) <= 0:
             raise invalid(f"Window {what} must be greater than zero.")
     given = int(size), int(shift), int(stride), bool(drop_remainder)
-    return run_of(node, lambda run: batches.Window(run, *given))
+    return run_of(node, lambda run: batches.WindowRun(run, *given))
 
 
 # -- keeping -----------------------------------------------------------------------------------------
 
 
-@dataset_op("CacheDataset", f"{INPUT}, filename: string", IS + NOTE)
-def _cache(ctx: Any, node: Node, filename: Any) -> Node:
+@dataset_op("CacheDataset", f"{INPUT}, filename: string", ELEMENTS + NOTE)
+def _cache(ctx: HostContext, node: Node, filename: Array) -> Node:
     name = _texts(filename)[0].decode()
-    return keeping.FileCache(node, name) if name else keeping.MemoryCache(node)
+    return cache_prefetch.FileCache(node, name) if name else cache_prefetch.MemoryCache(node)
 
 
 @dataset_op(
     "PrefetchDataset",
     f"{INPUT}, buffer_size: int64",
-    f"{IS}; slack_period: int = 0; legacy_autotune: bool = true; buffer_size_min: int = 0{NOTE}",
+    f"{ELEMENTS}; slack_period: int = 0; legacy_autotune: bool = true; buffer_size_min: int = 0{NOTE}",
 )
-def _prefetch(ctx: Any, node: Node, buffer_size: Any) -> Node:
+def _prefetch(ctx: HostContext, node: Node, buffer_size: Array) -> Node:
     room = int(buffer_size)
     if room < -1:
         raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 (AUTOTUNE) for auto-tuning")
     if not room:
         return node
-    return From(lambda step: keeping.Prefetch(node.start(step), room if room > 0 else 4, step))
+    return StartNode(lambda step: cache_prefetch.PrefetchRun(node.start(step), room if room > 0 else 4, step))
 
 
-@dataset_op("IgnoreErrorsDataset", INPUT, f"{IS}; log_warning: bool = false")
-def _ignore_errors(ctx: Any, node: Node) -> Node:
-    return run_of(node, transforms.IgnoreErrors)
+@dataset_op("IgnoreErrorsDataset", INPUT, f"{ELEMENTS}; log_warning: bool = false")
+def _ignore_errors(ctx: HostContext, node: Node) -> Node:
+    return run_of(node, transforms.IgnoreErrorsRun)
 
 
-@dataset_op("UniqueDataset", INPUT, IS + NOTE)
-def _unique(ctx: Any, node: Node) -> Node:
-    return run_of(node, transforms.Unique)
+@dataset_op("UniqueDataset", INPUT, ELEMENTS + NOTE)
+def _unique(ctx: HostContext, node: Node) -> Node:
+    return run_of(node, transforms.UniqueRun)
 
 
 # -- sparse components -------------------------------------------------------------------------------
@@ -368,7 +400,9 @@ def _unique(ctx: Any, node: Node) -> Node:
     "T: type",
     host=True,
 )
-def _sparse_to_variant(ctx: Any, indices: Any, values: Any, dense_shape: Any) -> SparseTensorValue:
+def _sparse_to_variant(
+    ctx: HostContext, indices: Array, values: Array, dense_shape: Array
+) -> SparseTensorValue:
     return SparseTensorValue(np.asarray(indices), np.asarray(values), np.asarray(dense_shape))
 
 
@@ -384,7 +418,7 @@ def _sparse_shapes(op: Operation) -> list[TensorShape]:
     shape=_sparse_shapes,
     host=True,
 )
-def _variant_to_sparse(ctx: Any, value: SparseTensorValue) -> tuple:
+def _variant_to_sparse(ctx: HostContext, value: SparseTensorValue) -> tuple[Array, ...]:
     return tuple(value)
 
 
@@ -394,7 +428,7 @@ def _row_shape(op: Operation) -> TensorShape:
 
 
 @op("FleetCheckRow", "x: T, row_shape: int64[1] -> y: T", "T: type", shape=_row_shape, host=True)
-def _check_row(ctx: Any, x: Any, row_shape: Any) -> Any:
+def _check_row(ctx: HostContext, x: Array, row_shape: Array) -> Array:
     shape, room = list(np.shape(x)), row_shape.tolist()
     had = f"DenseToSparseBatchDataset had input shape ({shape}) that is"
     if len(shape) != len(room):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import Column, column_of, row
+from tensorfleet.api.data.blocks import Column, Values, column_of, row
+from tensorfleet.base.types import Array
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.kernels import philox
@@ -16,7 +17,7 @@ _SHAPED = {"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "Truncat
 # These draw as much as their values ask for, and move their streams themselves unless they have a rule for it.
 _OTHERS = {"Multinomial", "RandomGamma", "RandomPoissonV2", "RandomShuffle"}
 # Of more numbers than these, XLA makes those of one element faster than numpy.
-_MOST = 1 << 12
+_MAX_NUMBERS = 1 << 12
 
 
 def draws(op: Operation) -> bool:
@@ -24,7 +25,7 @@ def draws(op: Operation) -> bool:
     if op.type not in _SHAPED and op.type not in _OTHERS:
         return False
     size = op._outputs[0].shape.num_elements()
-    return size is not None and size <= _MOST
+    return size is not None and size <= _MAX_NUMBERS
 
 
 class Draft:
@@ -34,7 +35,7 @@ class Draft:
         self._streams = streams
         self._moved: dict[Operation, int] = {}
 
-    def take(self, op: Operation, blocks: int) -> np.ndarray:
+    def take(self, op: Operation, blocks: int) -> Array:
         """The op's current state; the next taker starts `blocks` later."""
         state, moved = self._streams.take(op, 0), self._moved.get(op, 0)
         self._moved[op] = moved + blocks
@@ -47,7 +48,7 @@ class Draft:
 
 
 def drawn(
-    op: Operation, kernel: Kernel, many: dict, once: dict, n: int, streams: Draft
+    op: Operation, kernel: Kernel, many: Values, once: Values, n: int, streams: RandomStreams | Draft
 ) -> list[Column] | None:
     """The results of a random op for each of `n` elements; None for an op that moves its stream itself."""
     spec = op.spec
@@ -56,6 +57,7 @@ def drawn(
         and isinstance(column := many.get(op._inputs[0]), np.ndarray)
         and column.ndim > 1
     ):
+        # Each element gets the numbers that it would have drawn alone, and those that it would have left unused.
         blocks = n * philox.reserved(op.type, column.shape[1])
         return [shuffle_each(streams.take(op, blocks), column)]
     if spec.rng is None:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.dataset import (
-    Dataset,
-    _batch_length,
-    _check_predicate,
-    _inner,
-    _int64,
-    _stateful,
-)
+from tensorfleet.api.data.dataset import Dataset, _batch_length, _check_predicate, _inner, _int64, _stateful
 from tensorfleet.api.data.functions import traced
 from tensorfleet.api.data.seeds import dataset_seeds
-from tensorfleet.api.data.structure import Leaf, flatten, map_leaves, pack_like
+from tensorfleet.api.data.structure import Leaf, Nested, map_leaves, pack_like
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.ops.input.parsing import parse_example
 
 AUTOTUNE = -1
@@ -60,13 +54,15 @@ def unique() -> Transformation:
 
 
 @export("data.experimental.enumerate_dataset", "contrib.data.enumerate_dataset")
-def enumerate_dataset(start: Any = 0) -> Transformation:
+def enumerate_dataset(start: TensorLike = 0) -> Transformation:
     """Pairs of a number, counted from `start`, and an element."""
     return lambda dataset: dataset.enumerate(start)
 
 
 @export("data.experimental.shuffle_and_repeat", "contrib.data.shuffle_and_repeat")
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = None) -> Transformation:
+def shuffle_and_repeat(
+    buffer_size: TensorLike, count: TensorLike = None, seed: int | None = None
+) -> Transformation:
     """`shuffle` and then `repeat`."""
 
     def transform(dataset: Dataset) -> Dataset:
@@ -78,17 +74,18 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = N
 
 @export("data.experimental.map_and_batch", "contrib.data.map_and_batch")
 def map_and_batch(
-    map_func: Callable,
+    map_func: Callable[..., Any],
     batch_size: Any,
     num_parallel_batches: int | None = None,
-    drop_remainder: Any = False,
-    num_parallel_calls: Any = None,
+    drop_remainder: TensorLike = False,
+    num_parallel_calls: TensorLike = None,
 ) -> Transformation:
     """`map` and then `batch`."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError(
             "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
         )
+    # `num_parallel_batches` is the older argument, which counts whole batches.
     calls = num_parallel_calls if num_parallel_calls is not None else batch_size * (num_parallel_batches or 1)
 
     def transform(dataset: Dataset) -> Dataset:
@@ -110,12 +107,12 @@ publish(map_and_batch, "data.experimental.map_and_batch_with_legacy_function")
 
 @export("data.experimental.parallel_interleave", "contrib.data.parallel_interleave")
 def parallel_interleave(
-    map_func: Callable,
-    cycle_length: Any,
-    block_length: Any = 1,
-    sloppy: Any = False,
-    buffer_output_elements: Any = None,
-    prefetch_input_elements: Any = None,
+    map_func: Callable[..., Any],
+    cycle_length: TensorLike,
+    block_length: TensorLike = 1,
+    sloppy: TensorLike = False,
+    buffer_output_elements: TensorLike = None,
+    prefetch_input_elements: TensorLike = None,
 ) -> Transformation:
     """`interleave`. The order is always that of `sloppy=False`."""
     return lambda dataset: dataset.interleave(
@@ -124,7 +121,7 @@ def parallel_interleave(
 
 
 @export("data.experimental.scan", "contrib.data.scan")
-def scan(initial_state: Any, scan_func: Callable) -> Transformation:
+def scan(initial_state: Nested, scan_func: Callable[..., Any]) -> Transformation:
     """New elements from `state, new = scan_func(state, element)`."""
 
     def transform(dataset: Dataset) -> Dataset:
@@ -142,7 +139,7 @@ def scan(initial_state: Any, scan_func: Callable) -> Transformation:
 
 
 @export("data.experimental.take_while", "contrib.data.take_while")
-def take_while(predicate: Callable) -> Transformation:
+def take_while(predicate: Callable[..., Any]) -> Transformation:
     """The elements before the first for which `predicate` is not True."""
 
     def transform(dataset: Dataset) -> Dataset:
@@ -157,15 +154,17 @@ def take_while(predicate: Callable) -> Transformation:
 
 @export("data.experimental.group_by_window", "contrib.data.group_by_window")
 def group_by_window(
-    key_func: Callable,
-    reduce_func: Callable,
-    window_size: Any = None,
-    window_size_func: Callable | None = None,
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: TensorLike = None,
+    window_size_func: Callable[[Tensor], TensorLike] | None = None,
 ) -> Transformation:
     """Groups of up to `window_size` elements with the same key, each turned into elements by `reduce_func`."""
     if (window_size is None) == (window_size_func is None):
         raise ValueError("Must pass either window_size or window_size_func, but not both.")
-    size_of: Callable = window_size_func or (lambda unused_key: _int64(window_size, "window_size"))
+    size_of: Callable[[Tensor], TensorLike] = window_size_func or (
+        lambda unused_key: _int64(window_size, "window_size")
+    )
 
     def transform(dataset: Dataset) -> Dataset:
         key_leaf = Leaf(dtypes.int64, TensorShape([]))
@@ -199,11 +198,11 @@ def group_by_window(
 
 @export("data.experimental.bucket_by_sequence_length", "contrib.data.bucket_by_sequence_length")
 def bucket_by_sequence_length(
-    element_length_func: Callable,
-    bucket_boundaries: Any,
-    bucket_batch_sizes: Any,
-    padded_shapes: Any = None,
-    padding_values: Any = None,
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Nested = None,
+    padding_values: Nested = None,
     pad_to_bucket_boundary: bool = False,
     no_padding: bool = False,
     drop_remainder: bool = False,
@@ -243,11 +242,11 @@ def bucket_by_sequence_length(
     return lambda dataset: dataset.apply(group_by_window(bucket, batched, window_size_func=size_of))
 
 
-def _flat_shapes(group: Dataset, shapes: Any) -> list:
-    return structures.match(group._structure, shapes, structures._is_shape, "padded_shapes")
+def _flat_shapes(group: Dataset, shapes: Nested) -> list[Any]:
+    return structures.match(group._structure, shapes, structures.is_shape, "padded_shapes")
 
 
-def _limited(shape: Any, limit: Tensor) -> Any:
+def _limited(shape: ShapeLike, limit: Tensor) -> Any:
     dims = TensorShape(shape).as_list()
     if None not in dims:
         return shape
@@ -255,7 +254,7 @@ def _limited(shape: Any, limit: Tensor) -> Any:
 
 
 @export("data.experimental.parse_example_dataset")
-def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
+def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: TensorLike = 1) -> Transformation:
     """Takes batches of serialized Examples apart."""
     if features is None:
         raise ValueError("Missing: features was None.")
@@ -263,8 +262,9 @@ def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transfo
 
 
 @export("data.experimental.Counter", "contrib.data.Counter")
-def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+def Counter(start: TensorLike = 0, step: Any = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
     """`start`, `start + step`, ... for ever."""
+    # A range has an end; at one number per nanosecond it takes 292 years to get there.
     far = np.int64(2**63 - 1 if step > 0 else -(2**63))
     numbers = Dataset.range(start, far, step)
     kind = dtypes.as_dtype(dtype)
@@ -272,20 +272,17 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
 
 
 @export("data.experimental.get_single_element", "contrib.data.get_single_element")
-def get_single_element(dataset: Any) -> Any:
+def get_single_element(dataset: Dataset) -> Any:
     """The only element of a dataset, as tensors."""
     if not isinstance(dataset, Dataset):
         raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
-    leaves = flatten(dataset._structure)
-    types, shapes = [leaf.flat_dtype for leaf in leaves], [leaf.flat_shape for leaf in leaves]
-    outputs = apply_list(
-        "DatasetToSingleElement", dataset._variant_tensor, output_types=types, output_shapes=shapes
-    )
-    return pack_like(dataset._structure, [leaf.unpacked(t) for leaf, t in zip(leaves, outputs, strict=True)])
+    declared = structures.declared(dataset._structure)
+    outputs = apply_list("DatasetToSingleElement", dataset._variant_tensor, **declared)
+    return structures.unpacked(dataset._structure, outputs)
 
 
 @export("data.experimental.choose_from_datasets", "contrib.data.choose_from_datasets")
-def choose_from_datasets(datasets: Any, choice_dataset: Dataset) -> Dataset:
+def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
     """Elements of several datasets, in the order in which a dataset of numbers names them."""
     if not (isinstance(choice_dataset._structure, Leaf) and choice_dataset._structure.dtype == dtypes.int64):
         raise TypeError("`choice_dataset` must be a dataset of scalar `tf.int64` tensors.")
@@ -303,13 +300,16 @@ def choose_from_datasets(datasets: Any, choice_dataset: Dataset) -> Dataset:
 
 
 @export("data.experimental.sample_from_datasets", "contrib.data.sample_from_datasets")
-def sample_from_datasets(datasets: Any, weights: Any = None, seed: int | None = None) -> Dataset:
+def sample_from_datasets(
+    datasets: Sequence[Dataset], weights: Sequence[float] | Array | None = None, seed: int | None = None
+) -> Dataset:
     """Elements of several datasets, each taken from one chosen at random with these `weights`."""
     chances = (
         np.full(len(datasets), 1 / len(datasets)) if weights is None else np.asarray(weights, np.float64)
     )
     if len(chances) != len(datasets):
         raise ValueError("`weights` must be a vector of length `len(datasets)`.")
+    # A weight of zero gets a logarithm that is finite, and a chance of nearly nothing.
     logits = np.log(np.maximum(chances, 1e-300)).astype(np.float32)[None]
 
     def choose(words: Tensor) -> Tensor:
@@ -320,19 +320,19 @@ def sample_from_datasets(datasets: Any, weights: Any = None, seed: int | None = 
 
 
 @export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
-def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+def prefetch_to_device(device: TensorLike, buffer_size: TensorLike = None) -> Transformation:
     """`prefetch`; the elements move to the device when it uses them."""
     return lambda dataset: dataset.prefetch(buffer_size)
 
 
 @export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
-def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
+def copy_to_device(target_device: TensorLike, source_device: TensorLike = "/cpu:0") -> Transformation:
     """The dataset itself; the elements move to the device when it uses them."""
     return lambda dataset: dataset
 
 
 @export("contrib.data.batch_and_drop_remainder")
-def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+def batch_and_drop_remainder(batch_size: TensorLike) -> Transformation:
     """Batches that all have the same size."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
@@ -351,12 +351,12 @@ publish(RandomDataset, "data.experimental.RandomDataset", "contrib.data.RandomDa
 class TFRecordWriter:
     """Writes a dataset of strings to a TFRecord file: `write(dataset)` is an operation that does it."""
 
-    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+    def __init__(self, filename: TensorLike, compression_type: TensorLike = None) -> None:
         self._filename = to_tensor(filename, dtypes.string, name="filename")
         packing = "" if compression_type is None else compression_type
         self._compression = to_tensor(packing, dtypes.string, name="compression_type")
 
-    def write(self, dataset: Dataset) -> Any:
+    def write(self, dataset: Dataset) -> Operation:
         """The operation that writes all elements."""
         if not isinstance(dataset, Dataset):
             raise TypeError("`dataset` must be a `tf.data.Dataset` object.")

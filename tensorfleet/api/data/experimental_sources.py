@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.api.data.dataset import Dataset, VariantDataset, _int64
 from tensorfleet.api.data.experimental import Transformation, group_by_window, scan
 from tensorfleet.api.data.specs import leaves_of
-from tensorfleet.api.data.structure import Leaf
+from tensorfleet.api.data.structure import Leaf, Nested
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -23,6 +24,8 @@ from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.random.ops import get_seed
 
 INFINITE, UNKNOWN = -1, -2
+#: The places, values, largest sizes and number of the rows of a sparse tensor that is being put together.
+_Rows: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 # -- how many elements -------------------------------------------------------------------------------
@@ -135,11 +138,11 @@ _COUNTS: dict[str, Callable[[Operation], int]] = {
 }
 
 
-# -- what elements are -------------------------------------------------------------------------------
+# -- descriptions of elements -------------------------------------------------------------------------------
 
 
 @export("data.experimental.get_structure")
-def get_structure(dataset_or_iterator: Any) -> Any:
+def get_structure(dataset_or_iterator: object) -> Any:
     """The specs of an element's components."""
     if not hasattr(dataset_or_iterator, "element_spec"):
         raise TypeError(
@@ -151,11 +154,12 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 @export("data.experimental.to_variant")
 def to_variant(dataset: Dataset) -> Tensor:
     """The tensor that stands for a dataset."""
-    return dataset._variant_tensor
+    variant: Tensor = dataset._variant_tensor
+    return variant
 
 
 @export("data.experimental.from_variant")
-def from_variant(variant: Tensor, structure: Any) -> Dataset:
+def from_variant(variant: Tensor, structure: Nested) -> Dataset:
     """The dataset that a tensor stands for, whose elements have these specs."""
     return VariantDataset(variant, leaves_of(structure))
 
@@ -167,7 +171,12 @@ def from_variant(variant: Tensor, structure: Any) -> Dataset:
 class Reducer:
     """How `group_by_reducer` begins with a key, takes in an element, and ends."""
 
-    def __init__(self, init_func: Callable, reduce_func: Callable, finalize_func: Callable) -> None:
+    def __init__(
+        self,
+        init_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ) -> None:
         self._init_func, self._reduce_func, self._finalize_func = init_func, reduce_func, finalize_func
 
     init_func = property(lambda self: self._init_func, doc="The state at the beginning, of a key.")
@@ -176,8 +185,8 @@ class Reducer:
 
 
 @export("data.experimental.group_by_reducer", "contrib.data.group_by_reducer")
-def group_by_reducer(key_func: Callable, reducer: Reducer) -> Transformation:
-    """One element per key: what a reducer makes of all the elements with that key."""
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """One element per key: the result of a reducer for all elements with that key."""
 
     def reduced(key: Tensor, group: Dataset) -> Dataset:
         last = group.reduce(reducer.init_func(key), reducer.reduce_func)
@@ -186,13 +195,13 @@ def group_by_reducer(key_func: Callable, reducer: Reducer) -> Transformation:
     return group_by_window(key_func, reduced, window_size=2**63 - 1)
 
 
-def _spread(value: Any) -> tuple:
+def _spread(value: Nested) -> tuple[Any, ...]:
     """The arguments that a function of a value gets: the items of a tuple, or the value."""
     return value if isinstance(value, tuple) and not hasattr(value, "_fields") else (value,)
 
 
 @export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
-def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+def dense_to_sparse_batch(batch_size: TensorLike, row_shape: ShapeLike) -> Transformation:
     """Batches of tensors of different sizes, each a `SparseTensor` with rows of `row_shape`."""
     shape = as_shape(row_shape)
     rank = shape.rank
@@ -200,7 +209,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
         raise ValueError("row_shape must have a known rank.")
     limit = np.array([-1 if d is None else d for d in shape.as_list()], np.int64)
 
-    def add(state: Any, x: Tensor) -> Any:
+    def add(state: _Rows, x: Tensor) -> _Rows:
         places, values, sizes, count = state
         x = apply(
             "PlaceholderWithDefault", apply("FleetCheckRow", x, limit), shape=TensorShape([None] * rank)
@@ -216,9 +225,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
             count + np.int64(1),
         )
 
-    def joined(dataset: Dataset) -> Any:
-        leaf = dataset._structure
-        kind = leaf.dtype.np_dtype
+    def joined(dataset: Dataset, kind: np.dtype[Any]) -> SparseTensor:
         empty = np.zeros((0, 1 + rank), np.int64), np.zeros(0, kind), np.zeros(rank, np.int64), np.int64(0)
         places, values, sizes, count = dataset.reduce(empty, add)
         sizes = apply("SelectV2", apply("Less", limit, np.zeros_like(limit)), sizes, limit)
@@ -228,10 +235,12 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
         return made
 
     def transform(dataset: Dataset) -> Dataset:
-        if not isinstance(dataset._structure, Leaf):
+        leaf = dataset._structure
+        if not isinstance(leaf, Leaf):
             raise TypeError("DenseToSparseDataset requires an input whose elements have a single component.")
-        size = _int64(batch_size, "batch_size")
-        return dataset.window(size).flat_map(lambda w: Dataset.from_tensors(joined(w)))
+        kind = leaf.dtype.np_dtype
+        windows = dataset.window(_int64(batch_size, "batch_size"))
+        return windows.flat_map(lambda window: Dataset.from_tensors(joined(window, kind)))
 
     return transform
 
@@ -245,7 +254,10 @@ def _there(x: Tensor) -> Tensor:
 
 @export("data.experimental.rejection_resample", "contrib.data.rejection_resample")
 def rejection_resample(
-    class_func: Callable, target_dist: Any, initial_dist: Any = None, seed: int | None = None
+    class_func: Callable[..., Any],
+    target_dist: Sequence[float] | Array,
+    initial_dist: TensorLike = None,
+    seed: int | None = None,
 ) -> Transformation:
     """Pairs of a class and an element, some left out so that the classes are spread as `target_dist` says.
 
@@ -264,7 +276,7 @@ def rejection_resample(
         none = constant(np.zeros(0, np.int32))
         return apply("Less", apply("RandomUniform", none, dtype=dtypes.float32, **seeds), likely)
 
-    def labelled(*element: Any) -> Any:
+    def labelled(*element: Any) -> tuple[Tensor, Any]:
         whole = element[0] if len(element) == 1 else element
         return apply("Cast", to_tensor(class_func(*element)), DstT=dtypes.int32), whole
 
@@ -290,13 +302,13 @@ def rejection_resample(
 
 
 @export("data.experimental.bytes_produced_stats", "contrib.data.bytes_produced_stats")
-def bytes_produced_stats(tag: Any) -> Transformation:
+def bytes_produced_stats(tag: TensorLike) -> Transformation:
     """The dataset itself: these statistics are not gathered."""
     return lambda dataset: dataset
 
 
 @export("data.experimental.latency_stats", "contrib.data.latency_stats")
-def latency_stats(tag: Any) -> Transformation:
+def latency_stats(tag: TensorLike) -> Transformation:
     """The dataset itself: these statistics are not gathered."""
     return lambda dataset: dataset
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.data import batches, mapping
-from tensorfleet.api.data.calls import Function
-from tensorfleet.api.data.dataset_ops import INPUT, IS, NOTE, checked_size, dataset_op, invalid, run_of
-from tensorfleet.api.data.interleaving import ONLY, Interleave
-from tensorfleet.api.data.nodes import From, Node
-from tensorfleet.api.data.parallel import ParallelMap
-from tensorfleet.base.shapes import TensorShape
+from tensorfleet.api.data.calls import DatasetFunction
+from tensorfleet.api.data.dataset_ops import INPUT, NOTE, checked_size, dataset_op, run_of
+from tensorfleet.api.data.interleaving import ENDLESS_TURN, InterleaveRun
+from tensorfleet.api.data.nodes import Node, StartNode
+from tensorfleet.api.data.parallel import ParallelMapRun
+from tensorfleet.api.data.structure import ELEMENTS, declared_shapes
+from tensorfleet.base.errors import invalid
+from tensorfleet.base.types import Array
 from tensorfleet.graph.functions import find_function
-from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
+
 _CALLS = "other_arguments: list(Targuments)"
-_F = f"f: func; Targuments: list(type); {IS}"
+_F = f"f: func; Targuments: list(type); {ELEMENTS}"
 _MAPS = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false"
 # How many elements of each open dataset a parallel interleave fetches before their turn comes, at most; and of few
 # datasets together, since each time that a thread wakes costs as much as some elements.
-_AHEAD, _AHEAD_TOGETHER = 16, 128
+_AHEAD_OF_EACH, _AHEAD_OF_ALL = 16, 128
 
 
-def _function(ctx: Any, name: Any, captured: Sequence[Any]) -> Function:
-    return Function(find_function(ctx.op.graph, name), captured)
+def _function(ctx: HostContext, name: str, captured: Sequence[Any]) -> DatasetFunction:
+    return DatasetFunction(find_function(ctx.op.graph, name), captured)
 
 
 _GENERATES = (
@@ -38,21 +42,28 @@ _GENERATES = (
     "GeneratorDataset",
     _GENERATES,
     "init_func: func; next_func: func; finalize_func: func; Tinit_func_args: list(type); "
-    f"Tnext_func_args: list(type); Tfinalize_func_args: list(type); {IS}{NOTE}",
+    f"Tnext_func_args: list(type); Tfinalize_func_args: list(type); {ELEMENTS}{NOTE}",
     stateful=True,
 )
 def _generator(
-    ctx: Any, begin: list, after: list, finish: list, *, init_func: Any, next_func: Any, finalize_func: Any
+    ctx: HostContext,
+    begin: list[Any],
+    after: list[Any],
+    finish: list[Any],
+    *,
+    init_func: str,
+    next_func: str,
+    finalize_func: str,
 ) -> Node:
     given = ((init_func, begin), (next_func, after), (finalize_func, finish))
     functions = [_function(ctx, name, values) for name, values in given]
-    return From(lambda step: mapping.Generate(*functions))
+    return StartNode(lambda step: mapping.GenerateRun(*functions))
 
 
 @dataset_op("MapDataset", f"{INPUT}, {_CALLS}", f"{_F}; {_MAPS}; force_synchronous: bool = false{NOTE}")
-def _map(ctx: Any, node: Node, captured: list, *, f: Any) -> Node:
+def _map(ctx: HostContext, node: Node, captured: list[Any], *, f: str) -> Node:
     function = _function(ctx, f, captured)
-    return run_of(node, lambda run: mapping.Map(run, function))
+    return run_of(node, lambda run: mapping.MapRun(run, function))
 
 
 @dataset_op(
@@ -60,17 +71,17 @@ def _map(ctx: Any, node: Node, captured: list, *, f: Any) -> Node:
     f"{INPUT}, {_CALLS}, num_parallel_calls: int32",
     f"{_F}; use_inter_op_parallelism: bool = true; sloppy: bool = false; preserve_cardinality: bool = false{NOTE}",
 )
-def _parallel_map(ctx: Any, node: Node, captured: list, calls: Any, *, f: Any) -> Node:
+def _parallel_map(ctx: HostContext, node: Node, captured: list[Any], calls: Array, *, f: str) -> Node:
     if int(calls) <= 0 and int(calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
     return _mapped(node, _function(ctx, f, captured), int(calls))
 
 
-def _mapped(node: Node, function: Function, calls: int) -> Node:
-    """On threads if that is wanted, and if blocks do not go through the function all at once."""
+def _mapped(node: Node, function: DatasetFunction, calls: int) -> Node:
+    """A mapped dataset: on threads if asked for, and if blocks do not go through the function all at once."""
     if calls == 1 or function.by_block:
-        return run_of(node, lambda run: mapping.Map(run, function))
-    return From(lambda step: ParallelMap(node.start(step), function, calls, step))
+        return run_of(node, lambda run: mapping.MapRun(run, function))
+    return StartNode(lambda step: ParallelMapRun(node.start(step), function, calls, step))
 
 
 @dataset_op(
@@ -79,50 +90,64 @@ def _mapped(node: Node, function: Function, calls: int) -> Node:
     f"{_F}; preserve_cardinality: bool = false{NOTE}",
 )
 def _map_and_batch(
-    ctx: Any, node: Node, captured: list, batch_size: Any, calls: Any, drop_remainder: Any, *, f: Any
+    ctx: HostContext,
+    node: Node,
+    captured: list[Any],
+    batch_size: Array,
+    calls: Array,
+    drop_remainder: Array,
+    *,
+    f: str,
 ) -> Node:
     if int(calls) <= 0 and int(calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
     mapped, size = _mapped(node, _function(ctx, f, captured), int(calls)), checked_size(batch_size)
     gather = batches.gathered_or_failed
-    return run_of(mapped, lambda run: batches.Batch(run, size, bool(drop_remainder), batches.added, gather))
+    return run_of(
+        mapped, lambda run: batches.BatchRun(run, size, bool(drop_remainder), batches.added, gather)
+    )
 
 
-@dataset_op("FilterDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {IS}{NOTE}")
-def _filter(ctx: Any, node: Node, captured: list, *, predicate: Any) -> Node:
+@dataset_op(
+    "FilterDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {ELEMENTS}{NOTE}"
+)
+def _filter(ctx: HostContext, node: Node, captured: list[Any], *, predicate: str) -> Node:
     function = _function(ctx, predicate, captured)
-    return run_of(node, lambda run: mapping.Filter(run, function))
+    return run_of(node, lambda run: mapping.FilterRun(run, function))
 
 
-@dataset_op("TakeWhileDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {IS}{NOTE}")
-def _take_while(ctx: Any, node: Node, captured: list, *, predicate: Any) -> Node:
+@dataset_op(
+    "TakeWhileDataset", f"{INPUT}, {_CALLS}", f"predicate: func; Targuments: list(type); {ELEMENTS}{NOTE}"
+)
+def _take_while(ctx: HostContext, node: Node, captured: list[Any], *, predicate: str) -> Node:
     function = _function(ctx, predicate, captured)
-    return run_of(node, lambda run: mapping.TakeWhile(run, function))
+    return run_of(node, lambda run: mapping.TakeWhileRun(run, function))
 
 
 @dataset_op("FlatMapDataset", f"{INPUT}, {_CALLS}", _F + NOTE)
-def _flat_map(ctx: Any, node: Node, captured: list, *, f: Any) -> Node:
+def _flat_map(ctx: HostContext, node: Node, captured: list[Any], *, f: str) -> Node:
     function = _function(ctx, f, captured)
-    return run_of(node, lambda run: Interleave(run, function, 1, ONLY))
+    return run_of(node, lambda run: InterleaveRun(run, function, 1, ENDLESS_TURN))
 
 
 def _interleaved(
-    node: Node, function: Function, cycle_length: Any, block_length: Any, calls: int = 1
+    node: Node, function: DatasetFunction, cycle_length: Array, block_length: Array, calls: int = 1
 ) -> Node:
     cycle, block = int(cycle_length), int(block_length)
+    # TensorFlow chooses by the number of CPUs, so that the order differs between machines; here it does not.
     if cycle == -1:
         cycle = 4
     if cycle <= 0:
         raise invalid("cycle_length must be greater than zero.")
     if block <= 0:
         raise invalid("block_length must be greater than zero.")
-    ahead = max(_AHEAD, _AHEAD_TOGETHER // cycle) if calls != 1 and cycle > 1 else 0
-    return run_of(node, lambda run: Interleave(run, function, cycle, block, ahead))
+    ahead = max(_AHEAD_OF_EACH, _AHEAD_OF_ALL // cycle) if calls != 1 and cycle > 1 else 0
+    return run_of(node, lambda run: InterleaveRun(run, function, cycle, block, ahead))
 
 
 @dataset_op("InterleaveDataset", f"{INPUT}, {_CALLS}, cycle_length: int64, block_length: int64", _F + NOTE)
 def _interleave(
-    ctx: Any, node: Node, captured: list, cycle_length: Any, block_length: Any, *, f: Any
+    ctx: HostContext, node: Node, captured: list[Any], cycle_length: Array, block_length: Array, *, f: str
 ) -> Node:
     return _interleaved(node, _function(ctx, f, captured), cycle_length, block_length)
 
@@ -133,7 +158,14 @@ def _interleave(
     f"{_F}; sloppy: bool = false{NOTE}",
 )
 def _parallel_interleave(
-    ctx: Any, node: Node, captured: list, cycle_length: Any, block_length: Any, calls: Any, *, f: Any
+    ctx: HostContext,
+    node: Node,
+    captured: list[Any],
+    cycle_length: Array,
+    block_length: Array,
+    calls: Array,
+    *,
+    f: str,
 ) -> Node:
     if int(calls) <= 0 and int(calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
@@ -143,12 +175,12 @@ def _parallel_interleave(
 @dataset_op(
     "ScanDataset",
     f"{INPUT}, initial_state: list(Tstate), {_CALLS}",
-    f"f: func; Tstate: list(type); Targuments: list(type); {IS}; preserve_cardinality: bool = false; "
+    f"f: func; Tstate: list(type); Targuments: list(type); {ELEMENTS}; preserve_cardinality: bool = false; "
     f"use_default_device: bool = true{NOTE}",
 )
-def _scan(ctx: Any, node: Node, state: list, captured: list, *, f: Any) -> Node:
+def _scan(ctx: HostContext, node: Node, state: list[Any], captured: list[Any], *, f: str) -> Node:
     function = _function(ctx, f, captured)
-    return run_of(node, lambda run: mapping.Scan(run, function, state))
+    return run_of(node, lambda run: mapping.ScanRun(run, function, state))
 
 
 @dataset_op(
@@ -158,38 +190,36 @@ def _scan(ctx: Any, node: Node, state: list, captured: list, *, f: Any) -> Node:
     "window_size_func_other_arguments: list(Twindow_size_func_other_arguments)",
     "key_func: func; reduce_func: func; window_size_func: func; Tkey_func_other_arguments: list(type); "
     "Treduce_func_other_arguments: list(type); Twindow_size_func_other_arguments: list(type); "
-    f"{IS}{NOTE}",
+    f"{ELEMENTS}{NOTE}",
 )
 def _group_by_window(
-    ctx: Any,
+    ctx: HostContext,
     node: Node,
-    key: list,
-    reduce: list,
-    size: list,
+    key: list[Any],
+    reduce: list[Any],
+    size: list[Any],
     *,
-    key_func: Any,
-    reduce_func: Any,
-    window_size_func: Any,
+    key_func: str,
+    reduce_func: str,
+    window_size_func: str,
 ) -> Node:
     given = ((key_func, key), (reduce_func, reduce), (window_size_func, size))
     functions = [_function(ctx, name, values) for name, values in given]
-    return run_of(node, lambda run: mapping.GroupByWindow(run, *functions))
-
-
-def _declared_shapes(op: Operation) -> list[TensorShape]:
-    return list(op._attrs["output_shapes"])
+    return run_of(node, lambda run: mapping.GroupByWindowRun(run, *functions))
 
 
 @op(
     "ReduceDataset",
     f"{INPUT}, initial_state: list(Tstate), {_CALLS} -> components: list(output_types)",
-    f"f: func; Tstate: list(type); Targuments: list(type); {IS}; use_inter_op_parallelism: bool = true{NOTE}",
-    shape=_declared_shapes,
+    f"f: func; Tstate: list(type); Targuments: list(type); {ELEMENTS}; use_inter_op_parallelism: bool = true{NOTE}",
+    shape=declared_shapes,
     host=True,
     blocks=True,
     stateful=True,
 )
-def _reduce(ctx: Any, node: Node, state: list, captured: list, *, f: Any) -> tuple:
+def _reduce(
+    ctx: HostContext, node: Node, state: list[Any], captured: list[Any], *, f: str
+) -> tuple[Any, ...]:
     return tuple(mapping.reduced(node, _function(ctx, f, captured), state, ctx.step))
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.autograph.calls import converted_call
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.structure import Leaf
+from tensorfleet.api.data.structure import Leaf, Nested, Structure
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.functions import FunctionGraph, add_function, trace
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
 
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+
 
 class Traced:
-    """A traced function: its body, what it captures, and the structure of what it returns."""
+    """A traced function: its body, its captures, and the structure of its results."""
 
-    def __init__(self, graph: FunctionGraph, result: Any) -> None:
+    def __init__(self, graph: FunctionGraph, result: Nested) -> None:
         self.graph = graph
         self.result = result
         self.structure = structures.map_leaves(structures.leaf_of, result)
@@ -30,7 +34,7 @@ class Traced:
         return list(self.graph.captures)
 
 
-def traced(function: Callable, what: str, *arguments: Any) -> Traced:
+def traced(function: Callable[..., Any], what: str, *arguments: Structure) -> Traced:
     """Calls a user's function with one structure of placeholders per structure in `arguments`.
 
     An element that is a tuple is spread over the function's parameters when it is the only argument.
@@ -38,7 +42,7 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
     if not callable(function):
         raise TypeError(f"{what} takes a function, not {function!r}.")
     flat = [leaf for argument in arguments for leaf in structures.flatten(argument)]
-    result: list = []
+    result: list[Any] = []
 
     def call(*tensors: Tensor) -> None:
         left = list(tensors)
@@ -61,6 +65,7 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
         graph.outputs = structures.carried(result[0])
 
     label = getattr(function, "__name__", type(function).__name__)
+    # `trace` makes the graph and only then calls `run`: `call` below sees it through the closure.
     graph: FunctionGraph
 
     def run(*tensors: Tensor) -> None:
@@ -68,10 +73,10 @@ def traced(function: Callable, what: str, *arguments: Any) -> Traced:
         from tensorfleet.graph.scopes import get_default_graph
 
         graph = get_default_graph()  # type: ignore[assignment]
-        # What is found in collections outside is found inside; what is added inside stays there.
+        # Items of collections outside are found inside; items added inside stay there.
         graph._collections = {key: list(items) for key, items in graph.outer._collections.items()}
         call(*tensors)
-        # What is captured is given back as it is.
+        # A captured tensor may be a result, too.
         graph.outputs = [t if t.graph is graph else graph.capture(t) for t in graph.outputs]
 
     body, _ = trace(run, f"Dataset_{what}_{label}", [(leaf.flat_dtype, leaf.flat_shape) for leaf in flat])
@@ -88,7 +93,7 @@ def _full(what: str) -> str:
 
 
 def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
-    """Says so when a function makes tables, which nobody will fill, or draws by a seed from around it."""
+    """Warns when a function makes tables, which nobody will fill, or draws by a seed from around it."""
     if body.get_collection(GraphKeys.TABLE_INITIALIZERS) != body.outer.get_collection(
         GraphKeys.TABLE_INITIALIZERS
     ):
@@ -105,13 +110,17 @@ def _warn_of_surprises(body: FunctionGraph, what: str, label: str) -> None:
         )
 
 
-def as_in_contrib(mapping: Callable) -> Callable:
+def as_in_contrib(mapping: Callable[..., Dataset]) -> Callable[..., Dataset]:
     """`map` with the arguments that it had in tf.contrib.data, too."""
 
     @functools.wraps(mapping)
     def called(
-        dataset: Any, *args: Any, num_threads: Any = None, output_buffer_size: Any = None, **kw: Any
-    ) -> Any:
+        dataset: Dataset,
+        *args: Any,
+        num_threads: TensorLike = None,
+        output_buffer_size: TensorLike = None,
+        **kw: Any,
+    ) -> Dataset:
         if num_threads is not None:
             kw.setdefault("num_parallel_calls", num_threads)
         made = mapping(dataset, *args, **kw)

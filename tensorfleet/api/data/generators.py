@@ -1,37 +1,43 @@
-"""Datasets of what Python generators yield."""
+"""Datasets of the elements that Python generators yield."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.api.data import structure as structures
 from tensorfleet.api.data.functions import traced
-from tensorfleet.api.data.structure import flatten, pack_like
+from tensorfleet.api.data.structure import Nested, Structure, flatten, pack_like
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.convert import make_array
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.kernels.interruptible_calls import Background, Call, Interrupted
 from tensorfleet.ops.control.host_ops import py_func, waiting_func
 
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+
 
 class _Iterator:
     """An iterator whose next element outlives the step that asked for it: the step after gets it then."""
 
-    def __init__(self, made: Iterator) -> None:
+    def __init__(self, made: Iterator[Any]) -> None:
         self._made = made
         self._call: Call | None = None
         self._coming: Background | None = None
 
-    def next(self, step: Any) -> Any:
+    def next(self, step: ExecutionContext) -> Any:
         """The next element, within the deadline of the step."""
         try:
             if self._coming is None:
+                # In the step's own thread: a thread per element would cost more than most elements.
                 if step.deadline is None:
                     self._call = Call(next, [self._made])
                     return self._call.run()
@@ -48,6 +54,7 @@ class _Iterator:
             self._call.set()
         if self._coming is not None:
             self._coming.stop()
+        # Iterators of other kinds than generators need not have one.
         close = getattr(self._made, "close", None)
         # One that is still running ends by itself.
         if close is not None and not getattr(self._made, "gi_running", False):
@@ -57,7 +64,7 @@ class _Iterator:
 class _Generators:
     """The iterators of a generator function that are running, by number."""
 
-    def __init__(self, generator: Callable) -> None:
+    def __init__(self, generator: Callable[..., Any]) -> None:
         self._generator = generator
         self._numbers = itertools.count()
         self._running: dict[int, _Iterator] = {}
@@ -71,11 +78,11 @@ class _Generators:
             self._running[number] = _Iterator(made)
         return np.int64(number)
 
-    def next(self, step: Any, number: Any) -> Any:
-        """What an iterator gives next; StopIteration at its end."""
+    def next(self, step: ExecutionContext, number: Array) -> Any:
+        """The next element of an iterator; StopIteration at its end."""
         return self._running[int(number)].next(step)
 
-    def finish(self, step: Any, number: Any) -> np.int64:
+    def finish(self, step: ExecutionContext, number: Array) -> np.int64:
         """Lets an iterator go, also after the deadline of the step that began it."""
         with self._lock:
             gone = self._running.pop(int(number), None)
@@ -84,7 +91,12 @@ class _Generators:
         return np.int64(0)
 
 
-def from_generator(generator: Callable, output_types: Any, output_shapes: Any, args: Any) -> Any:
+def from_generator(
+    generator: Callable[..., Any],
+    output_types: Nested,
+    output_shapes: Nested,
+    args: Iterable[TensorLike] | None,
+) -> Dataset:
     """See `tf.data.Dataset.from_generator`."""
     from tensorfleet.api.data.dataset import Dataset
 
@@ -96,7 +108,7 @@ def from_generator(generator: Callable, output_types: Any, output_shapes: Any, a
     running = _Generators(generator)
 
     def after(number: Tensor) -> Any:
-        def pull(step: Any, which: Any) -> list:
+        def pull(step: ExecutionContext, which: Array) -> list[Array]:
             return _components(running.next(step, which), structure, output_types)
 
         found = waiting_func(pull, [number], [leaf.dtype for leaf in leaves])
@@ -120,8 +132,8 @@ def from_generator(generator: Callable, output_types: Any, output_shapes: Any, a
     )
 
 
-def _components(value: Any, structure: Any, types: Any) -> list[np.ndarray]:
-    """What a generator yielded as arrays, checked."""
+def _components(value: Nested, structure: Structure, types: Nested) -> list[Array]:
+    """The yielded element of a generator, as arrays of the right types and shapes."""
     if isinstance(value, list):
         value = tuple(value)
     try:

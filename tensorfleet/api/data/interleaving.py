@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import Block, joined
-from tensorfleet.api.data.cache_prefetch import Prefetch
-from tensorfleet.api.data.calls import Function
+from tensorfleet.api.data.blocks import Block, Element, joined
+from tensorfleet.api.data.cache_prefetch import PrefetchRun
+from tensorfleet.api.data.calls import DatasetFunction
 from tensorfleet.api.data.mapping import name_element
-from tensorfleet.api.data.nodes import Run, Through, cannot_save, other_dataset
+from tensorfleet.api.data.nodes import DatasetRun, DerivedRun, Node, cannot_save, other_dataset
+from tensorfleet.api.data.record_origin import Place
 from tensorfleet.base import errors
 
-ONLY = 1 << 62  # of a dataset whose turn never ends
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+
+ENDLESS_TURN = 1 << 62  # of a dataset whose turn never ends
 
 
 class _Open:
-    """A dataset that a function made of an element, open: its run, and what was read of it before its turn."""
+    """An open dataset that a function made of an element: its run, and the elements read before its turn."""
 
     __slots__ = ("element", "held", "place", "run")
 
-    def __init__(self, element: list, run: Run, place: Any = None, held: Any = None) -> None:
+    def __init__(
+        self,
+        element: Element,
+        run: DatasetRun,
+        place: Place | None = None,
+        held: Block | errors.OpError | None = None,
+    ) -> None:
         self.element = element
         self.run = run
         self.place = place  # where the element came from
         self.held: Block | errors.OpError | None = held
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements, at most `n`."""
         block, self.held = self.held, None
         if block is None:
@@ -38,7 +48,7 @@ class _Open:
             block, self.held = block.part(0, n), block.part(n, block.size)
         return block
 
-    def hold(self, n: int, step: Any) -> int:
+    def hold(self, n: int, step: ExecutionContext) -> int:
         """Reads up to `n` elements, if none are held. How many are."""
         if self.held is None:
             try:
@@ -57,13 +67,13 @@ class _Open:
         return block
 
 
-class _Failed(Run):
+class _Failed(DatasetRun):
     """Takes the place of a dataset that could not be opened: an error when its turn comes."""
 
     def __init__(self, failure: errors.OpError) -> None:
         self._failure: errors.OpError | None = failure
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The error, once."""
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -75,13 +85,15 @@ class _Failed(Run):
         raise cannot_save("a dataset whose function has failed")
 
 
-class Interleave(Through):
+class InterleaveRun(DerivedRun):
     """The datasets that a function makes of the elements, several at a time, some elements of each in turn.
 
     With `ahead`, each of those that are open has a thread that fetches so many elements before their turn comes.
     """
 
-    def __init__(self, source: Run, function: Function, cycle: int, block: int, ahead: int = 0) -> None:
+    def __init__(
+        self, source: DatasetRun, function: DatasetFunction, cycle: int, block: int, ahead: int = 0
+    ) -> None:
         super().__init__(source)
         self._function = function
         self._open: list[_Open | None] = [None] * cycle
@@ -90,10 +102,11 @@ class Interleave(Through):
         self._ahead = ahead
         self._ended = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements: of several rounds at once, or of the dataset whose turn it is."""
         if self._ahead:
             self._fill(step)
+        # Several rounds are read from each dataset in one call. For less than two, the loop below does as well.
         if not self._taken and n >= 2 * len(self._open) * self._block and len(self._open) > 1:
             found = self._rounds(n // (len(self._open) * self._block), step)
             if found is not None:
@@ -127,7 +140,7 @@ class Interleave(Through):
         if self._taken >= self._block:
             self._advance()
 
-    def _rounds(self, most: int, step: Any) -> Block | None:
+    def _rounds(self, most: int, step: ExecutionContext) -> Block | None:
         """The elements of up to `most` rounds, if all that may be open are and have that much."""
         turns = [*self._open[self._at :], *self._open[: self._at]]
         each = self._block
@@ -142,10 +155,11 @@ class Interleave(Through):
             part = current.next(most * each, step) if current is not None else None
             assert part is not None
             parts.append(part)
+        # The parts lie dataset by dataset; the elements come round by round.
         order = np.arange(len(turns) * most * each).reshape(len(turns), most, each)
         return joined(parts).pick(order.swapaxes(0, 1).ravel())
 
-    def _fill(self, step: Any) -> None:
+    def _fill(self, step: ExecutionContext) -> None:
         """Opens as many as may be open; the threads of those whose turn is later begin now."""
         for i in range(len(self._open)):
             at = (self._at + i) % len(self._open)
@@ -154,11 +168,12 @@ class Interleave(Through):
             try:
                 self._begin(at, step)
             except errors.OpError as e:
+                # The first one's turn is now. For the others a failure waits, but the end of the step does not.
                 if not i or step.reason is not None or isinstance(e, errors.DeadlineExceededError):
                     raise
                 self._open[at] = _Open([], _Failed(e))
 
-    def _begin(self, at: int, step: Any) -> None:
+    def _begin(self, at: int, step: ExecutionContext) -> None:
         block = self.source.next(1, step)
         if block is None:
             self._ended = True
@@ -172,14 +187,17 @@ class Interleave(Through):
             name_element(e, self._count - 1, block)
             raise
 
-    def _started(self, element: list, step: Any) -> Run:
+    def _started(self, element: Element, step: ExecutionContext) -> DatasetRun:
+        run = self._opened(element, step)
+        if isinstance(run, PrefetchRun):
+            run.begin()
+        return run
+
+    def _opened(self, element: Element, step: ExecutionContext) -> DatasetRun:
+        node: Node
         (node,) = self._function.call(element, step)
         run = node.start(step)
-        if not self._ahead:
-            return run
-        made = Prefetch(run, self._ahead, step)
-        made.begin()
-        return made
+        return PrefetchRun(run, self._ahead, step) if self._ahead else run
 
     def _advance(self) -> None:
         self._at = (self._at + 1) % len(self._open)
@@ -200,7 +218,7 @@ class Interleave(Through):
         numbers = [self._at, self._taken, self._count, self._ended]
         return {"source": self.source.save(), "open": inside, "numbers": numbers}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Opens the datasets again."""
         if len(state.get("open", ())) != len(self._open):
             raise other_dataset()
@@ -209,9 +227,6 @@ class Interleave(Through):
         for i, current in enumerate(state["open"]):
             if current is not None:
                 element, held, inside = current
-                (node,) = self._function.call(element, step)
-                run: Run = node.start(step)
-                if self._ahead:
-                    run = Prefetch(run, self._ahead, step)
+                run = self._opened(element, step)  # its thread begins at the first use, behind the place
                 run.restore(inside, step)
                 self._open[i] = _Open(element, run, held=held)

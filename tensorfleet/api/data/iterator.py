@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.data import structure as structures
 from tensorfleet.api.data.specs import Described
-from tensorfleet.api.data.structure import flatten, pack_like
+from tensorfleet.api.data.structure import Nested, Structure, flatten
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export, publish
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, function_name
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import add_to_collection, colocate_with, get_default_graph
 
-_MANY_CALLS = 32
-_MANY_CALLS_MADE = (
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+
+# TensorFlow's own number: more calls usually mean a `get_next()` inside a training loop.
+_MAX_GET_NEXT_CALLS = 32
+_MANY_CALLS_WARNING = (
     "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
     "`Iterator.get_next()` is being called inside a training loop. Call it once, before the loop: running what it "
     "returned gives the next element each time."
 )
-publish(_MANY_CALLS, "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_THRESHOLD")
-publish(_MANY_CALLS_MADE, "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_MESSAGE")
+publish(_MAX_GET_NEXT_CALLS, "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_THRESHOLD")
+publish(_MANY_CALLS_WARNING, "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_MESSAGE")
 #: the collection of all iterators of a graph, by their handles
 GLOBAL_ITERATORS = "iterators"
 
@@ -36,9 +41,9 @@ class Iterator(Described):
         self,
         iterator_resource: Tensor | None,
         initializer: Operation | None,
-        output_types: Any,
-        output_shapes: Any,
-        output_classes: Any,
+        output_types: Nested,
+        output_shapes: Nested,
+        output_classes: Nested,
     ) -> None:
         self._resource = iterator_resource
         self._initializer = initializer
@@ -46,7 +51,7 @@ class Iterator(Described):
         self._set_handle()
 
     @classmethod
-    def _of(cls, resource: Tensor, initializer: Operation | None, structure: Any) -> Iterator:
+    def _of(cls, resource: Tensor, initializer: Operation | None, structure: Structure) -> Iterator:
         made = cls.__new__(cls)
         made._resource, made._initializer, made._structure = resource, initializer, structure
         made._set_handle()
@@ -60,10 +65,10 @@ class Iterator(Described):
 
     @staticmethod
     def from_structure(
-        output_types: Any,
-        output_shapes: Any = None,
+        output_types: Nested,
+        output_shapes: Nested = None,
         shared_name: str | None = None,
-        output_classes: Any = None,
+        output_classes: Nested = None,
     ) -> Iterator:
         """An iterator for any dataset of this structure; `make_initializer(dataset)` starts one."""
         structure = structures.from_legacy(output_types, output_shapes, output_classes)
@@ -71,13 +76,16 @@ class Iterator(Described):
 
     @staticmethod
     def from_string_handle(
-        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike,
+        output_types: Nested,
+        output_shapes: Nested = None,
+        output_classes: Nested = None,
     ) -> Iterator:
         """The iterator that a handle, made by `string_handle()`, names when the step runs."""
         structure = structures.from_legacy(output_types, output_shapes, output_classes)
         handle = to_tensor(string_handle, dtypes.string)
         return Iterator._of(
-            apply("IteratorFromStringHandleV2", handle, **_declared(structure)), None, structure
+            apply("IteratorFromStringHandleV2", handle, **structures.declared(structure)), None, structure
         )
 
     @property
@@ -92,7 +100,7 @@ class Iterator(Described):
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
         """An operation that starts this iterator on a dataset of its structure."""
         mine, theirs = self._structure, dataset._structure
         if not structures.same_form(mine, theirs):
@@ -113,11 +121,12 @@ class Iterator(Described):
     def get_next(self, name: str | None = None) -> Any:
         """The components of the next element. All tensors of one call move on together, once per run."""
         self._calls += 1
-        if self._calls > _MANY_CALLS:
-            warnings.warn(_MANY_CALLS_MADE, stacklevel=2)
-        outputs = apply_list("IteratorGetNext", self._resource, name=name, **_declared(self._structure))
-        leaves = zip(flatten(self._structure), outputs, strict=True)
-        return pack_like(self._structure, [leaf.unpacked(t) for leaf, t in leaves])
+        if self._calls > _MAX_GET_NEXT_CALLS:
+            warnings.warn(_MANY_CALLS_WARNING, stacklevel=2)
+        outputs = apply_list(
+            "IteratorGetNext", self._resource, name=name, **structures.declared(self._structure)
+        )
+        return structures.unpacked(self._structure, outputs)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that stands for this iterator, to be fed where `from_string_handle` wants one."""
@@ -126,20 +135,14 @@ class Iterator(Described):
         return self._handle
 
 
-def _declared(structure: Any) -> dict[str, Any]:
-    leaves = flatten(structure)
-    types = [leaf.flat_dtype for leaf in leaves]
-    return {"output_types": types, "output_shapes": [leaf.flat_shape for leaf in leaves]}
-
-
-def _resource(structure: Any, shared_name: str | None) -> Tensor:
-    made = apply("IteratorV2", container="", shared_name=shared_name or "", **_declared(structure))
+def _resource(structure: Structure, shared_name: str | None) -> Tensor:
+    made = apply("IteratorV2", container="", shared_name=shared_name or "", **structures.declared(structure))
     add_to_collection(GLOBAL_ITERATORS, made)
     return made
 
 
-def _warn_of_other_graphs(dataset: Any) -> None:
-    """Says so when a dataset, or one it is made from, was made in another graph than the iterator is."""
+def _warn_of_other_graphs(dataset: Dataset) -> None:
+    """Warns when a dataset, or one it is made from, was made in another graph than the iterator."""
     here, rest = get_default_graph(), [dataset]
     while rest:
         one = rest.pop()
@@ -155,7 +158,7 @@ def _warn_of_other_graphs(dataset: Any) -> None:
         rest.extend(one._inputs())
 
 
-def make_initializable(dataset: Any, shared_name: str | None) -> Iterator:
+def make_initializable(dataset: Dataset, shared_name: str | None) -> Iterator:
     """An iterator over a dataset, and its initializer."""
     _warn_of_other_graphs(dataset)
     resource = _resource(dataset._structure, shared_name)
@@ -164,12 +167,13 @@ def make_initializable(dataset: Any, shared_name: str | None) -> Iterator:
     return Iterator._of(resource, initializer, dataset._structure)
 
 
-def make_one_shot(dataset: Any) -> Iterator:
+def make_one_shot(dataset: Dataset) -> Iterator:
     """An iterator whose dataset is made by a function, at the first use."""
     _warn_of_other_graphs(dataset)
     outer = get_default_graph()
     body = FunctionGraph(function_name(outer, "_make_dataset"), outer, by_value=True)
     try:
+        # By value: the function must make the dataset again from constants, without anything of this graph.
         body.outputs = [body.capture(dataset._variant_tensor)]
     except ValueError as e:
         raise ValueError(
@@ -178,36 +182,36 @@ def make_one_shot(dataset: Any) -> Iterator:
             f"`Dataset.make_initializable_iterator()`. (Original error: {e})"
         ) from None
     name = add_function(body)
-    resource = apply("OneShotIterator", dataset_factory=name, **_declared(dataset._structure))
+    resource = apply("OneShotIterator", dataset_factory=name, **structures.declared(dataset._structure))
     add_to_collection(GLOBAL_ITERATORS, resource)
     return Iterator._of(resource, None, dataset._structure)
 
 
 @export("data.make_one_shot_iterator")
-def make_one_shot_iterator(dataset: Any) -> Iterator:
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
     """An iterator over a dataset that needs no initializer."""
     return dataset.make_one_shot_iterator()
 
 
 @export("data.make_initializable_iterator")
-def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
     """An iterator over a dataset whose `initializer` must be run first."""
     return dataset.make_initializable_iterator(shared_name)
 
 
 @export("data.get_output_types")
-def get_output_types(dataset_or_iterator: Any) -> Any:
+def get_output_types(dataset_or_iterator: Described) -> Any:
     """The types of an element's components."""
     return structures.types_of(dataset_or_iterator._structure)
 
 
 @export("data.get_output_shapes")
-def get_output_shapes(dataset_or_iterator: Any) -> Any:
+def get_output_shapes(dataset_or_iterator: Described) -> Any:
     """The shapes of an element's components."""
     return structures.shapes_of(dataset_or_iterator._structure)
 
 
 @export("data.get_output_classes")
-def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """What an element's components are."""
+def get_output_classes(dataset_or_iterator: Described) -> Any:
+    """The classes of an element's components."""
     return structures.classes_of(dataset_or_iterator._structure)

@@ -6,50 +6,57 @@ import itertools
 import threading
 import time
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import boxed
-from tensorfleet.api.data.cache_prefetch import Prefetch
-from tensorfleet.api.data.calls import Function
-from tensorfleet.api.data.nodes import Node, Run
+from tensorfleet.api.data.blocks import Element, boxed, unboxed
+from tensorfleet.api.data.cache_prefetch import PrefetchRun
+from tensorfleet.api.data.calls import DatasetFunction
+from tensorfleet.api.data.nodes import DatasetRun, Node
 from tensorfleet.api.data.saving import decoded, encoded
+from tensorfleet.api.data.structure import ELEMENTS, declared_shapes
 from tensorfleet.base import errors
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.formats.records import TFRecordWriter
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.functions import find_function
-from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import shared
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+
 _numbers = itertools.count()
 # So many steps in a row that take this much longer than their input: then the next element is read while they run.
-_STEADY = 16
-_LONGER = 4
+_STEADY_STEPS = 16
+_STEP_TO_INPUT_RATIO = 4
 
 
 class IteratorState:
     """Where a session is in a dataset."""
 
-    def __init__(self, name: str, types: list, shapes: list) -> None:
+    def __init__(self, name: str, types: list[DType], shapes: list[TensorShape]) -> None:
         self.name = name
         self.types = types
         self.shapes = shapes
         self.handle = f"iterator_{next(_numbers)}_{name}".encode()
+        # Two steps may come first at the same time: one of them makes the dataset.
         self.once = threading.Lock()
         self._turns = StepLock()
         self._node: Node | None = None
-        self._run: Run | None = None
+        self._run: DatasetRun | None = None
         self._ahead = False  # whether a thread reads the next element while a step runs
         self._steady = 0
         self._given = 0.0  # when the last element was
         self.started = False
         _by_handle[self.handle] = self
 
-    def restart(self, node: Node, ctx: Any) -> None:
+    def restart(self, node: Node, ctx: HostContext) -> None:
         """Begins a dataset, from its start."""
         self._turns.acquire(ctx)
         try:
@@ -59,7 +66,7 @@ class IteratorState:
         finally:
             self._turns.release()
 
-    def save(self, ctx: Any) -> bytes:
+    def save(self, ctx: HostContext) -> bytes:
         """Where it is."""
         self._turns.acquire(ctx)
         try:
@@ -69,7 +76,7 @@ class IteratorState:
         finally:
             self._turns.release()
 
-    def restore(self, data: bytes, ctx: Any) -> None:
+    def restore(self, data: bytes, ctx: HostContext) -> None:
         """Goes where another iterator over the same dataset was when it was saved."""
         self._turns.acquire(ctx)
         try:
@@ -90,7 +97,7 @@ class IteratorState:
         finally:
             self._turns.release()
 
-    def next(self, ctx: Any) -> list:
+    def next(self, ctx: HostContext) -> Element:
         """The components of the next element."""
         self._turns.acquire(ctx)
         try:
@@ -101,22 +108,23 @@ class IteratorState:
             if found is None:
                 self._drop()
                 raise self._nothing()
+            # Once a thread reads ahead, the time that an element takes says nothing any more.
             if not self._ahead:
                 self._watch(asked, time.perf_counter(), ctx.step)
             return found
         finally:
             self._turns.release()
 
-    def _watch(self, asked: float, now: float, step: Any) -> None:
+    def _watch(self, asked: float, now: float, step: ExecutionContext) -> None:
         """Reads ahead once the steps in between are seen to leave time for it, if nobody can tell."""
         between, self._given = asked - self._given, now
-        self._steady = self._steady + 1 if between > _LONGER * (now - asked) else 0
-        if self._steady == _STEADY and self._run is not None and self._run.silent():
+        self._steady = self._steady + 1 if between > _STEP_TO_INPUT_RATIO * (now - asked) else 0
+        if self._steady == _STEADY_STEPS and self._run is not None and self._run.may_read_ahead():
             self._read_ahead(step)
 
-    def _read_ahead(self, step: Any) -> None:
+    def _read_ahead(self, step: ExecutionContext) -> None:
         assert self._run is not None
-        self._run, self._ahead = Prefetch(self._run, 1, step), True
+        self._run, self._ahead = PrefetchRun(self._run, 1, step), True
 
     def _nothing(self) -> errors.OpError:
         if self.started:
@@ -139,117 +147,126 @@ class IteratorState:
         self._drop()
 
 
+# Weak: a handle must not keep an iterator, its threads and its files alive after its session.
 _by_handle: weakref.WeakValueDictionary[bytes, IteratorState] = weakref.WeakValueDictionary()
 
-_IS = "output_types: list(type); output_shapes: list(shape)"
 _MAKES: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True, "stateful": True}
 _WAITS: dict[str, Any] = {"host": True, "blocks": True, "stateful": True}
 
 
 def _iterator(
-    ctx: Any, *, shared_name: bytes, container: bytes, output_types: list, output_shapes: list
+    ctx: HostContext,
+    *,
+    shared_name: bytes,
+    container: bytes,
+    output_types: list[DType],
+    output_shapes: list[TensorShape],
 ) -> IteratorState:
-    make = lambda name: IteratorState(name, output_types, output_shapes)  # noqa: E731
-    return shared(ctx, "iterator", container, shared_name, make)
+    state: IteratorState = shared(
+        ctx, "iterator", container, shared_name, lambda name: IteratorState(name, output_types, output_shapes)
+    )
+    return state
 
 
 for _name in ("Iterator", "IteratorV2"):
-    op(_name, "-> handle: resource", f"shared_name: string; container: string; {_IS}", **_MAKES)(_iterator)
+    op(_name, "-> handle: resource", f"shared_name: string; container: string; {ELEMENTS}", **_MAKES)(
+        _iterator
+    )
 
 
 @op(
     "OneShotIterator",
     "-> handle: resource",
-    f"dataset_factory: func; {_IS}; container: string = ''; shared_name: string = ''",
+    f"dataset_factory: func; {ELEMENTS}; container: string = ''; shared_name: string = ''",
     **{**_MAKES, "blocks": True},
 )
 def _one_shot(
-    ctx: Any,
+    ctx: HostContext,
     *,
-    dataset_factory: Any,
-    output_types: list,
-    output_shapes: list,
+    dataset_factory: str,
+    output_types: list[DType],
+    output_shapes: list[TensorShape],
     container: bytes,
     shared_name: bytes,
 ) -> IteratorState:
-    make = lambda name: IteratorState(name, output_types, output_shapes)  # noqa: E731
-    state = shared(ctx, "iterator", container, shared_name, make)
+    state = _iterator(
+        ctx,
+        shared_name=shared_name,
+        container=container,
+        output_types=output_types,
+        output_shapes=output_shapes,
+    )
     if not state.started:
         with state.once:
             if not state.started:
-                (node,) = Function(find_function(ctx.op.graph, dataset_factory), []).call([], ctx.step)
+                (node,) = DatasetFunction(find_function(ctx.op.graph, dataset_factory), []).call([], ctx.step)
                 state.restart(node, ctx)
     return state
 
 
 @op("MakeIterator", "dataset: variant, iterator: resource ->", **_WAITS)
-def _make_iterator(ctx: Any, node: Node, state: IteratorState) -> None:
+def _make_iterator(ctx: HostContext, node: Node, state: IteratorState) -> None:
     state.restart(node, ctx)
 
 
-def _declared_shapes(op: Operation) -> list[TensorShape]:
-    return list(op._attrs["output_shapes"])
-
-
-def _get_next(ctx: Any, state: IteratorState, *, output_types: list, output_shapes: list) -> tuple:
+def _get_next(
+    ctx: HostContext, state: IteratorState, *, output_types: list[DType], output_shapes: list[TensorShape]
+) -> tuple[Any, ...]:
     found = state.next(ctx)
     if len(found) != len(output_types):
         text = f"The iterator gives {len(found)} components, but {len(output_types)} are expected."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     for i, value in enumerate(found):
         if type(value) is np.ndarray or isinstance(value, np.generic):
             _check(i, value, output_types[i], output_shapes[i])
     return tuple(found)
 
 
-def _check(i: int, value: Any, dtype: Any, shape: TensorShape) -> None:
+def _check(i: int, value: Array | np.generic, dtype: DType, shape: TensorShape) -> None:
     if value.dtype != dtype.np_dtype:
-        raise errors.InvalidArgumentError(
-            None, None, f"Number {i} of the components has type {value.dtype}, but {dtype.name} is expected."
+        raise errors.invalid(
+            f"Number {i} of the components has type {value.dtype}, but {dtype.name} is expected."
         )
     known, given = shape._d, value.shape
     if known is None or given == known:
         return
+    # Before the general comparison, which takes longer: nearly all elements are batches.
     if len(known) == len(given) and known[0] is None and known[1:] == given[1:]:
         return  # a batch
     if len(known) != len(given) or any(d is not None and d != v for d, v in zip(known, given, strict=True)):
         dims = ",".join("?" if d is None else str(d) for d in known)
         got = ",".join(map(str, given))
-        raise errors.InvalidArgumentError(
-            None, None, f"Expected shape [{dims}] for component {i}, but the element has shape [{got}]."
-        )
+        raise errors.invalid(f"Expected shape [{dims}] for component {i}, but the element has shape [{got}].")
 
 
 for _name in ("IteratorGetNext", "IteratorGetNextSync"):
     op(
         _name,
         "iterator: resource -> components: list(output_types)",
-        _IS,
-        shape=_declared_shapes,
+        ELEMENTS,
+        shape=declared_shapes,
         **_WAITS,
     )(_get_next)
 
 
 @op("IteratorToStringHandle", "resource_handle: resource -> string_handle: string", **_MAKES)
-def _to_string(ctx: Any, state: IteratorState) -> Any:
+def _to_string(ctx: HostContext, state: IteratorState) -> Array:
     return boxed(state.handle)
 
 
-def _from_string(ctx: Any, handle: Any, *, output_types: list, output_shapes: list) -> IteratorState:
-    name = np.asarray(handle, object).ravel()[0]
+def _from_string(
+    ctx: HostContext, handle: Array, *, output_types: list[DType], output_shapes: list[TensorShape]
+) -> IteratorState:
+    name = unboxed(handle)
     state = _by_handle.get(name)
     if state is None:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Could not parse string_handle as a valid ResourceHandle: {name!r} names no iterator here.",
+        raise errors.invalid(
+            f"Could not parse string_handle as a valid ResourceHandle: {name!r} names no iterator here."
         )
     if output_types and output_types != state.types:
         theirs, mine = ([t.name for t in types] for types in (state.types, output_types))
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Number or types of components do not match: the iterator gives {theirs}, expected {mine}.",
+        raise errors.invalid(
+            f"Number or types of components do not match: the iterator gives {theirs}, expected {mine}."
         )
     return state
 
@@ -262,26 +279,26 @@ for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):
 @op(
     "DatasetToSingleElement",
     "dataset: variant -> components: list(output_types)",
-    f"{_IS}; metadata: string = ''",
-    shape=_declared_shapes,
+    f"{ELEMENTS}; metadata: string = ''",
+    shape=declared_shapes,
     **_WAITS,
 )
-def _single_element(ctx: Any, node: Node) -> tuple:
+def _single_element(ctx: HostContext, node: Node) -> tuple[Any, ...]:
     run = node.start(ctx.step)
     try:
         block = run.next(1, ctx.step)
         if block is None:
-            raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+            raise errors.invalid("Dataset was empty.")
         if run.next(1, ctx.step) is not None:
-            raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+            raise errors.invalid("Dataset had more than one element.")
         return tuple(block.element(0))
     finally:
         run.close()
 
 
 @op("DatasetToTFRecord", "input_dataset: variant, filename: string, compression_type: string ->", **_WAITS)
-def _to_records(ctx: Any, node: Node, filename: Any, compression: Any) -> None:
-    name, packing = (np.asarray(v, object).ravel()[0].decode() for v in (filename, compression))
+def _to_records(ctx: HostContext, node: Node, filename: Array, compression: Array) -> None:
+    name, packing = (unboxed(v).decode() for v in (filename, compression))
     run = node.start(ctx.step)
     try:
         with TFRecordWriter(name, packing) as writer:
@@ -299,13 +316,13 @@ def _to_records(ctx: Any, node: Node, filename: Any, compression: Any) -> None:
     shape=lambda op: SCALAR,
     **_WAITS,
 )
-def _serialize(ctx: Any, state: IteratorState) -> Any:
+def _serialize(ctx: HostContext, state: IteratorState) -> Array:
     return boxed(state.save(ctx))
 
 
 @op("DeserializeIterator", "resource_handle: resource, serialized: variant ->", **_WAITS)
-def _deserialize(ctx: Any, state: IteratorState, serialized: Any) -> None:
-    state.restore(np.asarray(serialized, object).ravel()[0], ctx)
+def _deserialize(ctx: HostContext, state: IteratorState, serialized: Array) -> None:
+    state.restore(unboxed(serialized), ctx)
 
 
 not_differentiable("DatasetToTFRecord", "SerializeIterator", "DeserializeIterator")

@@ -1,38 +1,42 @@
-"""What is done to datasets by calling functions: mapping, filtering, scanning, grouping."""
+"""Transformations of datasets that call functions: mapping, filtering, scanning, grouping."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import Block, block_of, joined
-from tensorfleet.api.data.calls import Function
-from tensorfleet.api.data.nodes import Node, Run, Slices, Through, cannot_save, other_dataset
-from tensorfleet.api.data.record_origin import told
+from tensorfleet.api.data.blocks import Block, Element, block_of, joined
+from tensorfleet.api.data.calls import DatasetFunction
+from tensorfleet.api.data.nodes import ColumnSlices, DatasetRun, DerivedRun, Node, cannot_save, other_dataset
+from tensorfleet.api.data.record_origin import describe
 from tensorfleet.base import errors, logging
 from tensorfleet.kernels.record_origin import one_of
 from tensorfleet.ops.control.host_ops import GONE
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
-class Map(Through):
+
+class MapRun(DerivedRun):
     """A function of every element."""
 
     place = ("_count", "_rest", "_failure")
 
-    def __init__(self, source: Run, function: Function) -> None:
+    def __init__(self, source: DatasetRun, function: DatasetFunction) -> None:
         super().__init__(source)
         self._function = function
         self._count = 0
         self._rest: Block | None = None  # elements behind one that failed
         self._failure: errors.OpError | None = None
 
-    def next(self, n: int, step: Any) -> Block | None:
-        """What the function gives for the next elements."""
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
+        """The function's results for the next elements."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        # Elements behind a failed one come first: they were taken from the source already.
         block, self._rest = self._rest, None
         if block is None:
             block = self.source.next(n, step)
@@ -46,12 +50,12 @@ class Map(Through):
         self._count += block.size
         return Block(block.size, columns, block.places)
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """If the function has no effects."""
-        return self._function.by_block and self.source.silent()
+        return self._function.by_block and self.source.may_read_ahead()
 
-    def _one_by_one(self, block: Block, step: Any) -> Block:
-        found: list[list] = []
+    def _one_by_one(self, block: Block, step: ExecutionContext) -> Block:
+        found: list[Element] = []
         for i in range(block.size):
             self._count += 1
             try:
@@ -63,6 +67,7 @@ class Map(Through):
                     self._rest = rest if self._rest is None else joined([rest, self._rest])
                 if not found:
                     raise
+                # The elements before it are given first; the failure is raised when its turn comes.
                 self._failure = e
                 break
         return block_of(found, block.part(0, len(found)).places)
@@ -70,21 +75,21 @@ class Map(Through):
 
 def name_element(error: errors.OpError, number: int, block: Block, i: int = 0) -> None:
     """Adds to an error of a function which element it was called with, the i-th of a block, and where that came from."""
-    origin = "" if block.places is None else told(one_of(block.places[i], error.message))
+    origin = "" if block.places is None else describe(one_of(block.places[i], error.message))
     place = f"; {origin}" if origin else ""
     error._message = f"{error.message} (in element {number} of the dataset{place})"
 
 
-class Filter(Through):
+class FilterRun(DerivedRun):
     """The elements for which a function gives True."""
 
     inner = ("_keep",)
 
-    def __init__(self, source: Run, function: Function) -> None:
+    def __init__(self, source: DatasetRun, function: DatasetFunction) -> None:
         super().__init__(source)
-        self._keep = _Kept(source, function)
+        self._keep = _WithResults(source, function)
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements that are kept."""
         while (block := self._keep.next(n, step)) is not None:
             kept = np.flatnonzero(np.asarray(block.columns[-1], np.bool_))
@@ -95,15 +100,15 @@ class Filter(Through):
                 return Block(block.size, columns, block.places).pick(kept.tolist())
         return None
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """If the function has no effects."""
-        return self._keep.silent()
+        return self._keep.may_read_ahead()
 
 
-class _Kept(Map):
-    """Elements together with what a function gives for each."""
+class _WithResults(MapRun):
+    """Elements together with the results of a function for each."""
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements, each with its result as last component."""
         block = (
             self.source.next(n if self._function.by_block else 1, step) if self._rest is None else self._rest
@@ -115,6 +120,7 @@ class _Kept(Map):
         if columns is not None:
             self._count += block.size
             return Block(block.size, [*block.columns, *columns], block.places)
+        # One element at a time: the error of a later one must come at its turn.
         first = block.part(0, 1)
         if block.size > 1:
             self._rest = block.part(1, block.size)
@@ -122,40 +128,41 @@ class _Kept(Map):
         return Block(1, [*first.columns, *found.columns], first.places)
 
 
-class TakeWhile(Through):
+class TakeWhileRun(DerivedRun):
     """The elements before the first for which a function does not give True."""
 
     place, inner = ("_ended",), ("_keep",)
 
-    def __init__(self, source: Run, function: Function) -> None:
+    def __init__(self, source: DatasetRun, function: DatasetFunction) -> None:
         super().__init__(source)
-        self._keep = _Kept(source, function)
+        self._keep = _WithResults(source, function)
         self._ended = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements."""
         block = None if self._ended else self._keep.next(n, step)
         if block is None:
             return None
         kept = np.asarray(block.columns[-1], np.bool_)
+        # `argmin` of booleans is the first False.
         count = block.size if kept.all() else int(np.argmin(kept))
         self._ended = count < block.size
         whole = Block(block.size, block.columns[:-1], block.places)
         return whole.part(0, count) if count else None
 
 
-class Scan(Through):
+class ScanRun(DerivedRun):
     """A function of a state and every element, giving the next state and a new element."""
 
     place = ("_state", "_count")
 
-    def __init__(self, source: Run, function: Function, state: Sequence[Any]) -> None:
+    def __init__(self, source: DatasetRun, function: DatasetFunction, state: Sequence[Any]) -> None:
         super().__init__(source)
         self._count = 0
         self._function = function
         self._state = list(state)
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next new element."""
         block = self.source.next(1, step)
         if block is None:
@@ -172,25 +179,27 @@ class Scan(Through):
 
 
 # Elements that are sorted into groups at a time, where reading them early cannot be told.
-_AT_ONCE = 64
+_SORTED_AT_ONCE = 64
 
 
-class GroupByWindow(Through):
+class GroupByWindowRun(DerivedRun):
     """Elements with the same key, so many together, each group as the dataset that a function makes of it."""
 
-    def __init__(self, source: Run, key: Function, reduce: Function, size: Function) -> None:
+    def __init__(
+        self, source: DatasetRun, key: DatasetFunction, reduce: DatasetFunction, size: DatasetFunction
+    ) -> None:
         super().__init__(source)
-        self._keyed = _Kept(source, key)
+        self._keyed = _WithResults(source, key)
         self._reduce = reduce
         self._size = size
         self._groups: dict[int, list[Block]] = {}
         self._sizes: dict[int, int] = {}
         self._unsorted: Block | None = None  # elements that are in no group yet, with their keys
-        #: a key, its elements, and the run through what the function made of them
-        self._current: tuple[int, Block, Run] | None = None
+        #: a key, its elements, and the run through the dataset that the function made of them
+        self._current: tuple[int, Block, DatasetRun] | None = None
         self._ended = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements of the current group."""
         while True:
             if self._current is not None:
@@ -207,8 +216,10 @@ class GroupByWindow(Through):
             group = joined(blocks)
             self._current = (key, group, self._started(key, group, step))
 
-    def _started(self, key: int, group: Block, step: Any) -> Run:
-        (node,) = self._reduce.call([np.int64(key), Slices(group.columns, group.size, group.places)], step)
+    def _started(self, key: int, group: Block, step: ExecutionContext) -> DatasetRun:
+        node: Node
+        elements = ColumnSlices(group.columns, group.size, group.places)
+        (node,) = self._reduce.call([np.int64(key), elements], step)
         return node.start(step)
 
     def save(self) -> dict[str, Any]:
@@ -225,7 +236,7 @@ class GroupByWindow(Through):
         }
         return {**names, "current": current, "keyed": self._keyed.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Has the groups again."""
         if state.keys() != {"groups", "sizes", "unsorted", "ended", "current", "keyed"}:
             raise other_dataset()
@@ -238,24 +249,29 @@ class GroupByWindow(Through):
             run.restore(inside, step)
             self._current = (key, group, run)
 
-    def _full(self, step: Any) -> int | None:
+    def _full(self, step: ExecutionContext) -> int | None:
         """The key of a group that is complete."""
         while True:
             if self._unsorted is None and not self._ended:
-                self._unsorted = self._keyed.next(_AT_ONCE if self._keyed.silent() else 1, step)
+                self._unsorted = self._keyed.next(
+                    _SORTED_AT_ONCE if self._keyed.may_read_ahead() else 1, step
+                )
                 self._ended = self._unsorted is None
             if self._unsorted is None:
+                # At the end TensorFlow empties the incomplete groups in the order of their keys.
                 return min(self._groups, default=None)
             key = self._sort(self._unsorted, step)
             if key is not None:
                 return key
 
-    def _sort(self, block: Block, step: Any) -> int | None:
+    def _sort(self, block: Block, step: ExecutionContext) -> int | None:
         """Puts elements into their groups, up to the first that is complete: its key."""
         held = {key: sum(b.size for b in blocks) for key, blocks in self._groups.items()}
         new: dict[int, list[int]] = {}
         at = 0
+        key: int
         try:
+            # `at` counts the elements that were sorted, also when the size function fails.
             for at, key in enumerate(np.ravel(block.columns[-1]).tolist(), 1):
                 if key not in self._sizes:
                     self._sizes[key] = self._size_of(key, step)
@@ -270,11 +286,11 @@ class GroupByWindow(Through):
             self._unsorted = block.part(at, block.size) if at < block.size else None
         return None
 
-    def _size_of(self, key: int, step: Any) -> int:
+    def _size_of(self, key: int, step: ExecutionContext) -> int:
         size = int(np.asarray(self._size.call([np.int64(key)], step)[0]))
         if size <= 0:
             text = f"Window size must be greater than zero, but got {size}."
-            raise errors.InvalidArgumentError(None, None, text)
+            raise errors.invalid(text)
         return size
 
     def close(self) -> None:
@@ -284,16 +300,16 @@ class GroupByWindow(Through):
             self._current[2].close()
 
 
-class Generate(Run):
-    """What a function gives until it raises OutOfRangeError; others open and close what it reads from."""
+class GenerateRun(DatasetRun):
+    """The results of a function until it raises OutOfRangeError; two other functions open and close its source."""
 
-    def __init__(self, begin: Function, after: Function, finish: Function) -> None:
+    def __init__(self, begin: DatasetFunction, after: DatasetFunction, finish: DatasetFunction) -> None:
         self._begin, self._after, self._finish = begin, after, finish
-        self._state: list | None = None
-        self._step: Any = None
+        self._state: Element | None = None
+        self._step: ExecutionContext | None = None
         self._ended = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next element."""
         if self._ended:
             return None
@@ -324,10 +340,11 @@ class Generate(Run):
         self._ended = True
         state, self._state = self._state, None
         if state is not None:
+            assert self._step is not None  # `next`, which makes the state, keeps the step
             self._finish.call(state, self._step)
 
 
-def reduced(node: Node, function: Function, state: Sequence[Any], step: Any) -> list:
+def reduced(node: Node, function: DatasetFunction, state: Sequence[Any], step: ExecutionContext) -> Element:
     """The last state after calling a function with a state and each element."""
     run = node.start(step)
     values, number = list(state), 0

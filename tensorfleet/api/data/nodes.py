@@ -2,7 +2,7 @@
 
 `Run.next(n, step)` gives a block of at least one and at most `n` elements, or None at the end. Nobody reads
 ahead of what is asked for, except prefetching, which is for that; an iterator does so too, by one element of a run that
-is `silent`, when the steps between its elements leave time for it. An element that fails raises when its turn
+is `may_read_ahead`, when the steps between its elements leave time for it. An element that fails raises when its turn
 comes; the next call goes on behind it.
 """
 
@@ -11,21 +11,22 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import Block, Column, picked
-from tensorfleet.api.data.record_origin import of_file
+from tensorfleet.api.data.blocks import Block, Column, Element, picked
+from tensorfleet.api.data.record_origin import Opener, RecordSource, of_file
 from tensorfleet.base import errors
-from tensorfleet.base.formats.record_sources import CsvRecords, Lines, Pieces
-from tensorfleet.base.formats.records import RecordReader
+from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 from tensorfleet.kernels.aligned_memory import Recycler
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
-class Run(abc.ABC):
+
+class DatasetRun(abc.ABC):
     """One way through a dataset."""
 
     #: the attributes that say where it is, and those that are runs themselves
@@ -33,20 +34,20 @@ class Run(abc.ABC):
     inner: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements, at most `n`; None at the end."""
 
-    def one(self, step: Any) -> list | None:
+    def one(self, step: ExecutionContext) -> Element | None:
         """The components of the next element; None at the end."""
         block = self.next(1, step)
         return None if block is None else block.element(0)
 
-    def silent(self) -> bool:
-        """Whether nobody can tell when its elements are read: it may as well be before they are asked for."""
+    def may_read_ahead(self) -> bool:
+        """Whether its elements may be read before they are asked for: reading them has no effect that anybody sees."""
         return False
 
     def close(self) -> None:
-        """Ends it: threads and files are given back. Most have none."""
+        """Ends it: stops its threads and closes its files. Most have none."""
         return None
 
     def save(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ class Run(abc.ABC):
         state = {name: getattr(self, name) for name in self.place}
         return state | {name: getattr(self, name).save() for name in self.inner}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Goes where another run of the same dataset was when it was saved. This one has given nothing yet."""
         if state.keys() != {*self.place, *self.inner}:
             raise other_dataset()
@@ -65,17 +66,15 @@ class Run(abc.ABC):
 
 
 def other_dataset() -> errors.OpError:
-    """What is raised when a state does not fit."""
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    """The error for a state of another dataset."""
+    return errors.invalid(
         "The saved iterator went through another dataset than this one. Build the pipeline as it was when the "
-        "checkpoint was written (what `cache()` held in memory is not saved).",
+        "checkpoint was written (what `cache()` held in memory is not saved)."
     )
 
 
 def cannot_save(what: str) -> errors.OpError:
-    """What is raised for runs that cannot tell where they are."""
+    """The error of runs whose place cannot be saved."""
     return errors.FailedPreconditionError(None, None, f"The place of an iterator in {what} cannot be saved.")
 
 
@@ -83,34 +82,34 @@ class Node(abc.ABC):
     """A dataset."""
 
     @abc.abstractmethod
-    def start(self, step: Any) -> Run:
+    def start(self, step: ExecutionContext) -> DatasetRun:
         """Begins to run through it."""
 
 
-class From(Node):
-    """A dataset given by how to begin."""
+class StartNode(Node):
+    """A dataset that a function starts."""
 
-    def __init__(self, start: Callable[[Any], Run]) -> None:
+    def __init__(self, start: Callable[[ExecutionContext], DatasetRun]) -> None:
         self._start = start
 
-    def start(self, step: Any) -> Run:
+    def start(self, step: ExecutionContext) -> DatasetRun:
         """Begins to run through it."""
         return self._start(step)
 
 
-class Through(Run):
-    """A run that changes what another gives."""
+class DerivedRun(DatasetRun):
+    """A run over the elements of another run."""
 
     inner = ("source",)
     #: whether it calls no function and writes nothing
-    passive: ClassVar[bool] = False
+    pure: ClassVar[bool] = False
 
-    def __init__(self, source: Run) -> None:
+    def __init__(self, source: DatasetRun) -> None:
         self.source = source
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """As its source is."""
-        return self.passive and self.source.silent()
+        return self.pure and self.source.may_read_ahead()
 
     def close(self) -> None:
         """Ends the other."""
@@ -120,21 +119,22 @@ class Through(Run):
 # -- values in memory --------------------------------------------------------------------------------
 
 
-class Words:
+class RandomWords:
     """The numbers of a random stream, one after the other; more and more of them are made ahead."""
 
-    _MOST_AHEAD = 4096
+    _MAX_WORDS_AHEAD = 4096
 
-    def __init__(self, stream: np.ndarray) -> None:
+    def __init__(self, stream: Array) -> None:
         self._stream, self._drawn = stream, 0
         self._ahead = (stream, 0, np.empty(0, np.uint32))  # of which stream, from which on, and these
 
-    def words(self, count: int) -> np.ndarray:
+    def words(self, count: int) -> Array:
         """The next ones, each of 32 bits."""
         stream, begin, made = self._ahead
         if stream is not self._stream or not begin <= self._drawn <= begin + len(made) - count:
             first = self._drawn // 4
-            more = max(count, min(self._drawn, self._MOST_AHEAD))
+            # As many as were drawn before: a short run makes few numbers in vain, a long one few calls.
+            more = max(count, min(self._drawn, self._MAX_WORDS_AHEAD))
             offsets = np.arange(first, first + more // 4 + 2, dtype=np.uint64)
             begin, made = 4 * first, philox.blocks(np, self._stream, offsets).reshape(-1)
             self._ahead = (self._stream, begin, made)
@@ -143,18 +143,18 @@ class Words:
         return made[at : at + count]
 
 
-class Drawing(Words, Run):
+class RandomRun(RandomWords, DatasetRun):
     """The words of a random stream in one column of int64."""
 
     place = ("_stream", "_drawn")
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next words."""
         count = min(n, 4096)
         return Block(count, [self.words(count).astype(np.int64)])
 
 
-class Counting(Run):
+class CountingRun(DatasetRun):
     """start, start + step, ... in one column of int64."""
 
     place = ("_at", "_left")
@@ -163,7 +163,7 @@ class Counting(Run):
         self._at, self._step = start, step
         self._left = max(0, -((start - stop) // step))  # len(range(...)) has no room for the largest
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next numbers."""
         count = min(n, self._left)
         if count <= 0:
@@ -173,42 +173,47 @@ class Counting(Run):
         self._left -= count
         return Block(count, [found])
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """Nobody can."""
         return True
 
 
-_NOWHERE = np.empty(0, np.int64)
-_POSITIONS = 1024
-_SMALL = 1 << 12  # bytes; more of them should start where XLA wants them
+_NOWHERE: Array = np.empty(0, np.int64)
+_POSITIONS_AHEAD = 1024
+_MAX_NEAR_BYTES = 1 << 12  # bytes; more of them should start where XLA wants them
 
 
 def _small(column: Column, n: int) -> bool:
     """Whether `n` rows take less time to copy than to ask for."""
-    return isinstance(column, np.ndarray) and n * column.dtype.itemsize * math.prod(column.shape[1:]) < _SMALL
+    return (
+        isinstance(column, np.ndarray)
+        and n * column.dtype.itemsize * math.prod(column.shape[1:]) < _MAX_NEAR_BYTES
+    )
 
 
-class Rows(Run):
+class RowsRun(DatasetRun):
     """Rows of columns in memory, at the positions that another run gives: shuffling and repeating move no data."""
 
     place = ("_ahead",)
     inner = ("where",)
 
-    def __init__(self, columns: Sequence[Column], where: Run, places: Column | None = None) -> None:
+    def __init__(self, columns: Sequence[Column], where: DatasetRun, places: Column | None = None) -> None:
         self.columns = columns
         self.where = where
         self.places = places
         self._ahead = _NOWHERE  # positions that are known already: many are found as fast as one
-        self._near: dict[int, np.ndarray] = {}  # of columns with small rows, those at these positions
+        self._near: dict[int, Column] = {}  # of columns with small rows, those at these positions
         self._memory = [Recycler() for _ in columns]
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The rows at the next positions."""
-        while self._ahead.size < min(n, _POSITIONS):
-            block = self.where.next(n * max(1, _POSITIONS // n), step)
+        while self._ahead.size < min(n, _POSITIONS_AHEAD):
+            # Whole multiples of the batch, so that a batch seldom spans two requests.
+            block = self.where.next(n * max(1, _POSITIONS_AHEAD // n), step)
             if block is None:
                 break
             (found,) = block.columns
+            assert isinstance(found, np.ndarray)  # positions are numbers
             if self.columns and found.max() >= len(self.columns[0]):  # a restored place
                 raise other_dataset()
             self._ahead = np.concatenate([self._ahead, found]) if self._ahead.size else found
@@ -220,28 +225,28 @@ class Rows(Run):
         places = None if self.places is None else picked(self.places, positions)
         return Block(positions.size, columns, places)
 
-    def _rows(self, i: int, positions: np.ndarray) -> Column:
+    def _rows(self, i: int, positions: Array) -> Column:
         near = self._near.get(i)
         if near is None:
             return picked(self.columns[i], positions, self._memory[i].empty)
         self._near[i] = near[positions.size :]
         return near[: positions.size]
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """The rows at the positions that were known are found anew."""
         super().restore(state, step)
         self._near = {}
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """As the positions are."""
-        return self.where.silent()
+        return self.where.may_read_ahead()
 
     def close(self) -> None:
         """Ends the positions."""
         self.where.close()
 
 
-class Slices(Node):
+class ColumnSlices(Node):
     """The rows of columns."""
 
     def __init__(self, columns: Sequence[Column], size: int, places: Column | None = None) -> None:
@@ -249,33 +254,33 @@ class Slices(Node):
         self.size = size
         self.places = places
 
-    def start(self, step: Any) -> Run:
+    def start(self, step: ExecutionContext) -> DatasetRun:
         """Begins with the first row."""
-        return Rows(self.columns, Counting(0, self.size), self.places)
+        return RowsRun(self.columns, CountingRun(0, self.size), self.places)
 
 
-def on_positions(run: Run, make: Callable[[Run], Run]) -> Run:
-    """Applies what does not look at the elements; of rows in memory only their positions pass through it."""
-    if isinstance(run, Rows):
-        return Rows(run.columns, make(run.where), run.places)
+def on_positions(run: DatasetRun, make: Callable[[DatasetRun], DatasetRun]) -> DatasetRun:
+    """Applies a transformation that does not look at the elements; of rows in memory only the positions pass through it."""
+    if isinstance(run, RowsRun):
+        return RowsRun(run.columns, make(run.where), run.places)
     return make(run)
 
 
 # -- files -------------------------------------------------------------------------------------------
 
 
-class Files(Run):
+class FilesRun(DatasetRun):
     """The records of files, one file after the other.
 
     A damaged file is given up at the damage; the one after it comes next. A file that cannot be opened stays an
     error.
     """
 
-    def __init__(self, names: Sequence[bytes], begin: Callable[[bytes], Any]) -> None:
+    def __init__(self, names: Sequence[bytes], begin: Opener) -> None:
         self._names = list(names)
         self._begin = begin
         self._next = 0
-        self._source: Any = None
+        self._source: RecordSource | None = None
         self._given = 0  # records of the current file
 
     @property
@@ -283,7 +288,7 @@ class Files(Run):
         """The name of the file that was read from last."""
         return self._names[self._next - 1].decode(errors="replace") if self._next else ""
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next records of the current file."""
         while True:
             if self._source is None:
@@ -301,11 +306,12 @@ class Files(Run):
                 first = of_file(self._names[self._next - 1], self._begin) + self._given
                 self._given += len(found)
                 column = np.empty(len(found), object)
+                # Assigned to a slice: `np.array(found)` would look into the bytes and make them fixed-length.
                 column[:] = found
                 return Block(len(found), [column], np.arange(first, first + len(found)))
             self.close()
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """Files are read in large pieces anyway."""
         return True
 
@@ -328,7 +334,7 @@ class Files(Run):
         records = self._given if self._source is not None else -1
         return {"files": self._next, "records": records}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Opens the file and passes over the records."""
         if state.keys() != {"files", "records"} or state["files"] > len(self._names):
             raise other_dataset()
@@ -337,26 +343,3 @@ class Files(Run):
             self._source, self._given = self._begin(self._names[self._next - 1]), left
             while left > 0 and (passed := self._source.read_many(min(left, 4096))):
                 left -= len(passed)
-
-
-def opener(kind: str, compression: bytes, **options: Any) -> Callable[[bytes], Any]:
-    """How to open files of lines, records or pieces."""
-    packed = compression.decode()
-    if packed not in ("", "ZLIB", "GZIP"):
-        raise errors.InvalidArgumentError(
-            None, None, f"Unsupported compression_type {packed!r}: use '', 'ZLIB' or 'GZIP'."
-        )
-    return Opener(kind, packed, tuple(options.items()))
-
-
-@dataclass(frozen=True)
-class Opener:
-    """Opens files of one kind. Equal ones open a file alike."""
-
-    kind: str
-    compression: str
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def __call__(self, name: bytes) -> Any:
-        made: Any = {"lines": Lines, "csv": CsvRecords, "records": RecordReader, "pieces": Pieces}[self.kind]
-        return made(name, compression=self.compression, **dict(self.options))

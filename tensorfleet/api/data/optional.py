@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.blocks import boxed
+from tensorfleet.api.data.blocks import Element, boxed, unboxed
+from tensorfleet.api.data.iterator import Iterator
 from tensorfleet.api.data.iterator_ops import IteratorState
-from tensorfleet.api.data.specs import Missing, OptionalSpec, leaves_of, specs_of
-from tensorfleet.api.data.structure import flatten, leaf_of, map_leaves, pack_like
+from tensorfleet.api.data.specs import OptionalKind, OptionalSpec, leaves_of, specs_of
+from tensorfleet.api.data.structure import Nested, Structure, leaf_of, map_leaves
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
-from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply_any
-from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.base.types import Array
+from tensorfleet.graph.apply import apply, apply_list
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.common import SCALAR
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
+
+# Variants that carry an element inside this process.
 _SCALAR: dict[str, Any] = {"shape": lambda op: SCALAR, "host": True}
 
 
 class _Element:
     """The components of an element, or None."""
 
-    def __init__(self, components: list | None) -> None:
+    def __init__(self, components: Element | None) -> None:
         self.components = components
 
 
@@ -36,55 +41,51 @@ class _Element:
     "Toutput_types: list(type)",
     **_SCALAR,
 )
-def _from_value(ctx: Any, components: list) -> Any:
+def _from_value(ctx: HostContext, components: Element) -> Array:
     return boxed(_Element(list(components)))
 
 
 @op("OptionalNone", "-> optional: variant", **_SCALAR)
-def _none(ctx: Any) -> Any:
+def _none(ctx: HostContext) -> Array:
     return boxed(_Element(None))
 
 
-def _element(optional: Any) -> _Element:
-    found = np.asarray(optional, object).ravel()[0]
+def _element(optional: Array) -> _Element:
+    found = unboxed(optional)
     if not isinstance(found, _Element):
-        raise errors.InvalidArgumentError(None, None, "Input is not an Optional.")
+        raise errors.invalid("Input is not an Optional.")
     return found
 
 
 @op("OptionalHasValue", "optional: variant -> has_value: bool", **_SCALAR)
-def _has_value(ctx: Any, optional: Any) -> Any:
+def _has_value(ctx: HostContext, optional: Array) -> Array:
     return np.asarray(_element(optional).components is not None)
-
-
-def _declared(op: Operation) -> list[TensorShape]:
-    return list(op._attrs["output_shapes"])
 
 
 @op(
     "OptionalGetValue",
     "optional: variant -> components: list(output_types)",
-    "output_types: list(type); output_shapes: list(shape)",
-    shape=_declared,
+    structures.ELEMENTS,
+    shape=structures.declared_shapes,
     host=True,
 )
-def _get_value(ctx: Any, optional: Any) -> tuple:
+def _get_value(ctx: HostContext, optional: Array) -> tuple[Any, ...]:
     components = _element(optional).components
     if components is None:
-        raise errors.InvalidArgumentError(None, None, "The given optional does not have a value.")
+        raise errors.invalid("The given optional does not have a value.")
     return tuple(components)
 
 
 @op(
     "IteratorGetNextAsOptional",
     "iterator: resource -> optional: variant",
-    "output_types: list(type); output_shapes: list(shape)",
+    structures.ELEMENTS,
     shape=lambda op: SCALAR,
     host=True,
     blocks=True,
     stateful=True,
 )
-def _next_as_optional(ctx: Any, state: IteratorState) -> Any:
+def _next_as_optional(ctx: HostContext, state: IteratorState) -> Array:
     try:
         return boxed(_Element(list(state.next(ctx))))
     except errors.OutOfRangeError:
@@ -97,46 +98,40 @@ not_differentiable("IteratorGetNextAsOptional")
 
 @export("data.experimental.Optional")
 class Optional:
-    """An element that may be missing: what `get_next_as_optional` gives, at the end too."""
+    """An element that may be missing, as `get_next_as_optional` gives it."""
 
     _variant_tensor: Tensor
-    _structure: Any
+    _structure: Structure
 
     @classmethod
-    def _of(cls, variant: Tensor, structure: Any) -> Optional:
+    def _of(cls, variant: Tensor, structure: Structure) -> Optional:
         made = cls.__new__(cls)
         made._variant_tensor, made._structure = variant, structure
         return made
 
     @staticmethod
-    def from_value(value: Any) -> Optional:
+    def from_value(value: Nested) -> Optional:
         """An element that is there."""
         with name_scope("optional"):
             components = structures.converted(value, "value")
-            variant = apply_any("OptionalFromValue", structures.carried(components))
+            variant = apply("OptionalFromValue", structures.carried(components))
             return Optional._of(variant, map_leaves(leaf_of, components))
 
     @staticmethod
-    def none_from_structure(value_structure: Any) -> Optional:
+    def none_from_structure(value_structure: Nested) -> Optional:
         """An element of this structure that is missing."""
-        return Optional._of(apply_any("OptionalNone"), leaves_of(value_structure))
+        return Optional._of(apply("OptionalNone"), leaves_of(value_structure))
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is one."""
-        return apply_any("OptionalHasValue", self._variant_tensor, name=name)
+        return apply("OptionalHasValue", self._variant_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
         """The element; a step that asks for a missing one fails."""
-        leaves = flatten(self._structure)
         with name_scope(name, "OptionalGetValue", [self._variant_tensor]):
-            outputs = apply_any(
-                "OptionalGetValue",
-                self._variant_tensor,
-                output_types=[leaf.flat_dtype for leaf in leaves],
-                output_shapes=[leaf.flat_shape for leaf in leaves],
-            )
-        found = [leaf.unpacked(t) for leaf, t in zip(leaves, outputs, strict=True)]
-        return pack_like(self._structure, found)
+            declared = structures.declared(self._structure)
+            outputs = apply_list("OptionalGetValue", self._variant_tensor, **declared)
+        return structures.unpacked(self._structure, outputs)
 
     @property
     def value_structure(self) -> Any:
@@ -144,8 +139,8 @@ class Optional:
         return specs_of(self._structure)
 
     @property
-    def _kind(self) -> Missing:
-        return Missing(self._structure)
+    def _kind(self) -> OptionalKind:
+        return OptionalKind(self._structure)
 
     @property
     def _type_spec(self) -> OptionalSpec:
@@ -153,13 +148,8 @@ class Optional:
 
 
 @export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
-def get_next_as_optional(iterator: Any) -> Optional:
+def get_next_as_optional(iterator: Iterator) -> Optional:
     """The next element of an iterator; at its end one that is missing, and no error."""
-    leaves = flatten(iterator._structure)
-    variant = apply_any(
-        "IteratorGetNextAsOptional",
-        iterator._resource,
-        output_types=[leaf.flat_dtype for leaf in leaves],
-        output_shapes=[leaf.flat_shape for leaf in leaves],
-    )
+    declared = structures.declared(iterator._structure)
+    variant = apply("IteratorGetNextAsOptional", iterator._resource, **declared)
     return Optional._of(variant, iterator._structure)

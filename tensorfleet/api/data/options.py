@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from tensorfleet.base.naming import export
 
+_W = TypeVar("_W", bound="_OptionSet")
 
-class _Wishes:
+
+class _OptionSet:
     """Named settings, all None until set."""
 
     _names: tuple[str, ...] = ()
@@ -23,7 +25,7 @@ class _Wishes:
         for name in self._names:
             object.__setattr__(self, name, None)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in self._names:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
         kind = self._kinds.get(name)
@@ -43,7 +45,7 @@ class _Wishes:
 
 
 @export("data.experimental.ThreadingOptions")
-class ThreadingOptions(_Wishes):
+class ThreadingOptions(_OptionSet):
     """How many threads a dataset may use."""
 
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
@@ -62,14 +64,14 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 @export("data.experimental.DistributeOptions")
-class DistributeOptions(_Wishes):
+class DistributeOptions(_OptionSet):
     """How a dataset is divided between workers."""
 
     _names = ("auto_shard", "num_devices", "_make_stateless", "auto_shard_policy")
 
 
 @export("data.experimental.MapVectorizationOptions")
-class MapVectorizationOptions(_Wishes):
+class MapVectorizationOptions(_OptionSet):
     """Whether functions are to be applied to whole batches, which is done here wherever it can be."""
 
     _names = ("enabled", "use_choose_fastest")
@@ -77,7 +79,7 @@ class MapVectorizationOptions(_Wishes):
 
 
 @export("data.experimental.OptimizationOptions")
-class OptimizationOptions(_Wishes):
+class OptimizationOptions(_OptionSet):
     """Which rewritings of a dataset are wanted."""
 
     _names = (
@@ -99,7 +101,7 @@ class OptimizationOptions(_Wishes):
         "shuffle_and_repeat_fusion",
     )
 
-    map_vectorization: Any
+    map_vectorization: MapVectorizationOptions | None
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,14 +109,14 @@ class OptimizationOptions(_Wishes):
 
 
 @export("data.experimental.StatsOptions")
-class StatsOptions(_Wishes):
+class StatsOptions(_OptionSet):
     """Which statistics of a dataset are wanted."""
 
     _names = ("aggregator", "prefix", "counter_prefix", "latency_all_edges")
 
 
 @export("data.Options")
-class Options(_Wishes):
+class Options(_OptionSet):
     """Options of a dataset, for `Dataset.with_options`."""
 
     _names = (
@@ -134,13 +136,13 @@ class Options(_Wishes):
         "experimental_stats": StatsOptions,
         "experimental_threading": ThreadingOptions,
     }
-    experimental_deterministic: Any
-    experimental_distribute: Any
-    experimental_optimization: Any
-    experimental_slack: Any
-    experimental_stats: Any
+    experimental_deterministic: bool | None
+    experimental_distribute: DistributeOptions | None
+    experimental_optimization: OptimizationOptions | None
+    experimental_slack: bool | None
+    experimental_stats: StatsOptions | None
     experimental_stateful_whitelist: Any
-    experimental_threading: Any
+    experimental_threading: ThreadingOptions | None
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,15 +152,15 @@ class Options(_Wishes):
         self.experimental_threading = ThreadingOptions()
 
     def merge(self, options: Options) -> Options:
-        """What both set; ValueError where they set different values."""
+        """The options that either sets; ValueError where they set different values."""
         return _merged(self, options)
 
 
-def _merged(mine: Any, theirs: Any) -> Any:
+def _merged(mine: _W, theirs: _W) -> _W:
     both = type(mine)()
     for name in mine._names:
         one, other = getattr(mine, name), getattr(theirs, name)
-        if isinstance(one, _Wishes) and isinstance(other, _Wishes):
+        if isinstance(one, _OptionSet) and isinstance(other, _OptionSet):
             setattr(both, name, _merged(one, other))
             continue
         if one is not None and other is not None and one != other:

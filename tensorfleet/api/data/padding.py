@@ -1,4 +1,4 @@
-"""What `Dataset.padded_batch` fills elements up to, and with."""
+"""The shapes and values that `Dataset.padded_batch` fills elements up to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.api.data import structure as structures
-from tensorfleet.api.data.structure import Leaf, flatten
+from tensorfleet.api.data.structure import Leaf, Nested, Structure, flatten
 from tensorfleet.base import dtypes
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.apply import apply
@@ -17,7 +17,7 @@ from tensorfleet.graph.operation import Tensor
 
 
 def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
-    """What a component is filled up to, as int64 numbers: -1 for the longest of a batch."""
+    """The shape that a component is filled up to, as int64 numbers: -1 for the longest of a batch."""
     if isinstance(asked, (list, tuple, np.ndarray)):  # -1 is another word for None
         asked = [None if isinstance(d, (int, np.integer)) and d < 0 else d for d in asked]
     try:
@@ -32,6 +32,7 @@ def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
         elif made.dtype != dtypes.int64:
             raise TypeError(f"{what} element type was {made.dtype.name}.") from None
     else:
+        # None as a whole shape means that of the component.
         dims = leaf.shape if dims.rank is None else dims
         if dims.rank is None:
             raise ValueError(f"Padded shape for a component of unknown rank must be given, not {asked}.")
@@ -45,7 +46,7 @@ def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
 
 
 def _has_room(padded: TensorShape, shape: TensorShape) -> bool:
-    """Whether what has a shape can be filled up to another."""
+    """Whether a component of one shape can be filled up to another."""
     if padded.rank is None or shape.rank is None:
         return True
     pairs = zip(padded.as_list(), shape.as_list(), strict=False)
@@ -53,15 +54,15 @@ def _has_room(padded: TensorShape, shape: TensorShape) -> bool:
 
 
 def static_shape(shape: Tensor) -> TensorShape:
-    """What is known of a shape that is a tensor."""
+    """The known dimensions of a shape that is a tensor."""
     return constant_value_as_shape(shape)
 
 
-def padding(structure: Any, values: Any) -> list[Tensor]:
-    """What each component is filled up with: zeros, unless something else is asked for."""
+def padding(structure: Structure, values: Nested) -> list[Tensor]:
+    """The value that fills each component up: zero, unless the user gives another."""
     leaves = flatten(structure)
     if values is None:
-        given: list = [
+        given: list[Any] = [
             b"" if leaf.dtype == dtypes.string else np.zeros((), leaf.dtype.np_dtype)[()] for leaf in leaves
         ]
     elif structures.is_structure(structure):

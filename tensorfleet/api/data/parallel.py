@@ -6,14 +6,17 @@ import os
 import queue
 import threading
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tensorfleet.api.data.blocks import Block, block_of, joined_places
+from tensorfleet.api.data.blocks import Block, Element, block_of, joined_places
 from tensorfleet.api.data.cache_prefetch import lasting_step
-from tensorfleet.api.data.calls import Function
+from tensorfleet.api.data.calls import DatasetFunction
 from tensorfleet.api.data.mapping import name_element
-from tensorfleet.api.data.nodes import Run, Through, other_dataset
+from tensorfleet.api.data.nodes import DatasetRun, DerivedRun, other_dataset
 from tensorfleet.base import errors
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 
 class _Call:
@@ -25,43 +28,48 @@ class _Call:
         self.number = number
         self.block = block
         self.done = threading.Event()
-        self.result: list = []
+        self.result: Element = []
         self.error = error
         if block is None:
             self.done.set()
 
 
-def _work(calls: queue.SimpleQueue, function: Function, step: Any) -> None:
+def _work(calls: queue.SimpleQueue[_Call | None], function: DatasetFunction, step: ExecutionContext) -> None:
     """The life of a thread. It knows nothing of the run, so that one nobody uses any more can end."""
     while (call := calls.get()) is not None:
         try:
+            assert call.block is not None  # those without an element are never put into the queue
             call.result = function.call(call.block.element(0), step)
         except BaseException as e:
             call.error = e
         call.done.set()
 
 
-class ParallelMap(Through):
+class ParallelMapRun(DerivedRun):
     """A function of every element, of up to `most` of them at the same time, also while nobody asks for one."""
 
-    def __init__(self, source: Run, function: Function, most: int, step: Any) -> None:
+    def __init__(
+        self, source: DatasetRun, function: DatasetFunction, most: int, step: ExecutionContext
+    ) -> None:
         super().__init__(source)
         self._function = function
+        # -1 is AUTOTUNE: one call per CPU.
         self._most = most if most > 0 else os.cpu_count() or 1
         self._step = lasting_step(step)
-        self._calls: queue.SimpleQueue = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._threads = 0
         self._flying: deque[_Call] = deque()
         self._count = 0
         self._ended = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The results that are there, or the first that comes."""
         self._launch(step)
-        found: list[list] = []
+        found: list[Element] = []
         blocks: list[Block] = []
         while self._flying and len(found) < n:
             call = self._flying[0]
+            # Results are given in order. Those that are there do not wait for one that is not.
             if found and (call.error is not None or not call.done.is_set()):
                 break
             step.wait(call.done, "for an element that is being mapped")
@@ -78,11 +86,12 @@ class ParallelMap(Through):
                 blocks.append(call.block)
         return block_of(found, joined_places(blocks)) if found else None
 
-    def _launch(self, step: Any) -> None:
+    def _launch(self, step: ExecutionContext) -> None:
         while not self._ended and len(self._flying) < self._most:
             try:
                 block = self.source.next(1, step)
             except errors.OpError as e:
+                # The step ends, not the element: nothing is kept of it.
                 if step.reason is not None or isinstance(e, errors.DeadlineExceededError):
                     raise
                 self._flying.append(_Call(self._count, None, e))  # fails when its turn comes
@@ -97,6 +106,7 @@ class ParallelMap(Through):
         self._count += 1
         self._flying.append(call)
         self._calls.put(call)
+        # Threads start when there is work for one more, so that short datasets start few.
         if self._threads < min(self._most, len(self._flying)):
             self._threads += 1
             arguments = (self._calls, self._function, self._step)
@@ -109,7 +119,7 @@ class ParallelMap(Through):
         self._threads = 0
 
     def close(self) -> None:
-        """Ends the threads once they are done with what they have, and the source."""
+        """Ends the threads after their current calls, and the source."""
         self._end_threads()
         self._flying.clear()
         self._ended = True
@@ -125,8 +135,8 @@ class ParallelMap(Through):
         state = {"flying": taken, "count": self._count, "ended": self._ended}
         return {**state, "source": self.source.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
-        """Calls the function with what was taken."""
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
+        """Calls the function with the elements that were taken."""
         if state.keys() != {"flying", "count", "ended", "source"}:
             raise other_dataset()
         self.source.restore(state["source"], step)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import vector_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
 
 
 @op(
@@ -22,16 +26,17 @@ from tensorfleet.ops.ragged.value import RaggedTensorValue
     "N: int >= 1; Tsplits: type; T: type",
     host=True,
 )
-def _ragged_to_variant(ctx: Any, splits: list, values: Any) -> RaggedTensorValue:
+def _ragged_to_variant(ctx: HostContext, splits: list[Array], values: Array) -> RaggedTensorValue:
     return nested(splits, np.asarray(values))
 
 
-def nested(splits: Sequence[Any], values: Any) -> RaggedTensorValue:
+def nested(splits: Sequence[Array], values: Array) -> RaggedTensorValue:
     """A ragged value of its splits, the outermost first."""
-    made = values
-    for each in reversed(splits):
-        made = RaggedTensorValue(made, np.asarray(each))
-    return made
+    *outer, innermost = splits
+    ragged = RaggedTensorValue(values, np.asarray(innermost))
+    for each in reversed(outer):
+        ragged = RaggedTensorValue(ragged, np.asarray(each))
+    return ragged
 
 
 def _ragged_shapes(op: Operation) -> list[TensorShape]:
@@ -49,7 +54,7 @@ def _ragged_shapes(op: Operation) -> list[TensorShape]:
     shape=_ragged_shapes,
     host=True,
 )
-def _variant_to_ragged(ctx: Any, value: Any) -> tuple:
+def _variant_to_ragged(ctx: HostContext, value: RaggedTensorValue | Array) -> tuple[Array, ...]:
     found = value if isinstance(value, RaggedTensorValue) else np.asarray(value, object).ravel()[0]
     return *found.nested_row_splits, found.flat_values
 
@@ -60,17 +65,16 @@ not_differentiable("FleetRaggedToVariant", "FleetVariantToRagged")
 def stacked_ragged(values: Sequence[RaggedTensorValue]) -> RaggedTensorValue:
     """Several ragged values as one with another dimension in front."""
     if len({v.ragged_rank for v in values}) > 1:
-        raise errors.InvalidArgumentError(
-            None, None, "Cannot batch ragged tensors whose numbers of ragged dimensions differ."
-        )
+        raise errors.invalid("Cannot batch ragged tensors whose numbers of ragged dimensions differ.")
     ends = np.cumsum([0, *(len(v.row_splits) - 1 for v in values)])
     return RaggedTensorValue(_behind(values), ends.astype(values[0].row_splits.dtype))
 
 
-def _behind(values: Sequence[Any]) -> Any:
+def _behind(values: Sequence[Any]) -> RaggedTensorValue | Array:
     """Ragged values, or arrays, one behind the other."""
     if not isinstance(values[0], RaggedTensorValue):
-        return np.concatenate(values)
+        joined: Array = np.concatenate(values)
+        return joined
     starts = np.cumsum([0, *(v.row_splits[-1] for v in values)])
     splits = [v.row_splits[1:] + start for v, start in zip(values, starts, strict=False)]
     dtype = values[0].row_splits.dtype
@@ -79,13 +83,13 @@ def _behind(values: Sequence[Any]) -> Any:
     )
 
 
-def ragged_rows(value: RaggedTensorValue) -> list:
+def ragged_rows(value: RaggedTensorValue) -> list[RaggedTensorValue | Array]:
     """The rows of a ragged value: ragged themselves, or arrays."""
     ends = value.row_splits.tolist()
     return [_part(value.values, a, b) for a, b in itertools.pairwise(ends)]
 
 
-def _part(value: Any, start: int, stop: int) -> Any:
+def _part(value: RaggedTensorValue | Array, start: int, stop: int) -> RaggedTensorValue | Array:
     if not isinstance(value, RaggedTensorValue):
         return value[start:stop]
     splits = value.row_splits[start : stop + 1]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tensorfleet.api.data.dataset import Dataset
 from tensorfleet.api.data.structure import Leaf
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -20,34 +21,35 @@ from tensorfleet.ops.input.files import matching_files
 _LINE = Leaf(dtypes.string, TensorShape([]))
 
 
-def _names(filenames: Any) -> Tensor:
+def _names(filenames: TensorLike) -> Tensor:
     made = to_tensor(filenames, preferred=dtypes.string, name="filenames")
     if made.dtype != dtypes.string:
         raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
     return made if made.shape.rank == 1 else reshape(made, [-1], name="flat_filenames")
 
 
-def _packing(compression_type: Any) -> Tensor:
+def _packing(compression_type: TensorLike) -> Tensor:
     return to_tensor(
         "" if compression_type is None else compression_type, dtypes.string, name="compression_type"
     )
 
 
-def _number(value: Any, default: int, name: str) -> Tensor:
+def _number(value: TensorLike, default: int, name: str) -> Tensor:
     return to_tensor(default if value is None else value, dtypes.int64, name=name)
 
 
 class _FileDataset(Dataset):
     """A dataset that an operation makes of file names, or of each file name in another dataset."""
 
-    def _read(self, filenames: Any, make: Any, parallel: Any) -> None:
+    def _read(self, filenames: TensorLike, make: Callable[[Tensor], Dataset], parallel: TensorLike) -> None:
         if isinstance(filenames, Dataset) or parallel is not None:
             names = (
                 filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(_names(filenames))
             )
-            if names._structure.dtype != dtypes.string:
+            leaf = names._structure
+            if not isinstance(leaf, Leaf) or leaf.dtype != dtypes.string:
                 raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
-            if names._structure.shape.rank not in (None, 0):
+            if leaf.shape.rank not in (None, 0):
                 raise TypeError("`filenames` must be a `tf.data.Dataset` of scalar `tf.string` elements.")
             one = lambda name: make(reshape(name, [-1]))  # noqa: E731
             if parallel is None:
@@ -67,10 +69,10 @@ class _DelimitedDataset(_FileDataset):
 
     def __init__(
         self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
+        filenames: TensorLike,
+        compression_type: TensorLike = None,
+        buffer_size: TensorLike = None,
+        num_parallel_reads: TensorLike = None,
     ) -> None:
         packing, size = _packing(compression_type), _number(buffer_size, 256 * 1024, "buffer_size")
         make = lambda names: Dataset._make(self._operation, _LINE, names, packing, size)  # noqa: E731
@@ -97,13 +99,13 @@ class FixedLengthRecordDataset(_FileDataset):
 
     def __init__(
         self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
-        compression_type: Any = None,
-        num_parallel_reads: Any = None,
+        filenames: TensorLike,
+        record_bytes: TensorLike,
+        header_bytes: TensorLike = None,
+        footer_bytes: TensorLike = None,
+        buffer_size: TensorLike = None,
+        compression_type: TensorLike = None,
+        num_parallel_reads: TensorLike = None,
     ) -> None:
         header, footer = _number(header_bytes, 0, "header_bytes"), _number(footer_bytes, 0, "footer_bytes")
         size, buffer = (
@@ -119,12 +121,13 @@ class FixedLengthRecordDataset(_FileDataset):
         self._read(filenames, make, num_parallel_reads)
 
 
-def list_files(file_pattern: Any, shuffle: bool | None, seed: int | None) -> Dataset:
+def list_files(file_pattern: TensorLike, shuffle: bool | None, seed: int | None) -> Dataset:
     """See `tf.data.Dataset.list_files`."""
     pattern = to_tensor(file_pattern, dtypes.string, name="file_pattern")
     found = matching_files(pattern)
     some = apply("Greater", shape(found)[0], 0, name="match_not_empty")
     check = Assert(some, ["No files matched pattern: ", pattern], summarize=1, name="assert_not_empty")
+    # The check runs when the step does: the files may come into being after the graph is built.
     with control_dependencies([check]):
         found = apply("Identity", found)
     files = Dataset.from_tensor_slices(found)
@@ -140,7 +143,7 @@ def list_files(file_pattern: Any, shuffle: bool | None, seed: int | None) -> Dat
 class MatchingFilesDataset(Dataset):
     """The names of the files that match patterns, in order; NotFoundError when there are none."""
 
-    def __init__(self, patterns: Any) -> None:
+    def __init__(self, patterns: TensorLike) -> None:
         asked = to_tensor(patterns, dtypes.string, name="patterns")
         self._variant_tensor, self._structure = apply("MatchingFilesDataset", asked), _LINE
         self._sources = ()

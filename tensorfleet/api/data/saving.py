@@ -1,18 +1,19 @@
 """Where an iterator is in its dataset, as bytes.
 
 Runs say where they are in plain values: numbers, arrays, blocks, and lists and dictionaries of these. The bytes
-are a description in JSON, and beside it what JSON has no words for.
+are a description in JSON, and behind it the arrays and strings, which JSON cannot hold.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.api.data.blocks import Block
-from tensorfleet.api.data.nodes import Slices
+from tensorfleet.api.data.nodes import ColumnSlices
 from tensorfleet.api.data.ragged import nested
 from tensorfleet.base import errors
 from tensorfleet.base.formats.varint import read_varint, write_varint
@@ -21,7 +22,7 @@ from tensorfleet.graph.tensor_proto import array_of, proto_of
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
 
-def encoded(state: Any) -> bytes:
+def encoded(state: object) -> bytes:
     """The bytes of a state."""
     parts: list[bytes] = []
     text = json.dumps(_described(state, parts)).encode()
@@ -42,8 +43,11 @@ def decoded(data: bytes) -> Any:
         raise errors.DataLossError(None, None, text) from None
 
 
-def _described(value: Any, parts: list[bytes]) -> Any:
-    inside = lambda values: [_described(v, parts) for v in values]  # noqa: E731
+def _described(value: object, parts: list[bytes]) -> Any:
+
+    def inside(values: Iterable[object]) -> list[Any]:
+        return [_described(v, parts) for v in values]
+
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, list):
@@ -60,8 +64,9 @@ def _described(value: Any, parts: list[bytes]) -> Any:
         return {"ragged": inside([*value.nested_row_splits, value.flat_values])}
     if isinstance(value, Block):
         return {"block": [value.size, inside(value.columns)]}
-    if isinstance(value, Slices):
+    if isinstance(value, ColumnSlices):
         return {"slices": [value.size, inside(value.columns)]}
+    # JSON has no sets, and its keys are strings: both are written as lists.
     if isinstance(value, set):
         return {"set": inside(value)}
     if isinstance(value, dict):
@@ -95,7 +100,7 @@ def _remade(value: Any, parts: list[bytes]) -> Any:
     if kind == "block":
         return Block(*found)
     if kind == "slices":
-        return Slices(found[1], found[0])
+        return ColumnSlices(found[1], found[0])
     if kind == "set":
         return set(found)
     if kind == "error":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
@@ -13,13 +11,14 @@ from tensorfleet.ops.random.ops import MAX_SEED, get_seed
 
 
 @export("python.data.util.random_seed.get_seed")
-def dataset_seeds(seed: Any) -> tuple[Tensor, Tensor]:
+def dataset_seeds(seed: Tensor | int | None) -> tuple[Tensor, Tensor]:
     """The two seeds of a dataset as int64 tensors: zeros when there is none, and never both of a given one."""
-    tensor = to_tensor(seed, dtypes.int64) if isinstance(seed, Tensor) else None
-    first, second = get_seed(seed if tensor is None else 1)
+    # A tensor takes the place of the op's own seed; the graph's seed is found as for a number.
+    first, second = get_seed(1 if isinstance(seed, Tensor) else seed)
     one = to_tensor(first or 0, dtypes.int64, name="seed")
-    if tensor is None:
+    if not isinstance(seed, Tensor):
         return one, to_tensor(second or 0, dtypes.int64, name="seed2")
+    tensor = to_tensor(seed, dtypes.int64)
     zero = to_tensor(0, dtypes.int64)
     most = to_tensor(MAX_SEED, dtypes.int64)
     # Both zero would ask for a random start.

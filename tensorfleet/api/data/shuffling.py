@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.api.data.blocks import Block, Column, column_of, picked, row
-from tensorfleet.api.data.nodes import From, Node, Run, Through, Words, on_positions, other_dataset
+from tensorfleet.api.data.nodes import (
+    DatasetRun,
+    DerivedRun,
+    Node,
+    RandomWords,
+    StartNode,
+    on_positions,
+    other_dataset,
+)
 from tensorfleet.api.data.record_origin import UNKNOWN
+from tensorfleet.base.types import Array
 from tensorfleet.kernels import philox
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
-class Shuffle(Through):
+
+class ShuffleRun(DerivedRun):
     """Each element drawn at random from a buffer that is kept full as long as there are elements.
 
     The first element of the buffer takes the place of the one that is drawn, as in TensorFlow: the same seeds give the
     same order.
     """
 
-    passive = True
+    pure = True
 
-    def __init__(self, source: Run, size: int, random: Words, rounds: Rounds) -> None:
+    def __init__(self, source: DatasetRun, size: int, random: RandomWords, rounds: ShuffleSeeds) -> None:
         super().__init__(source)
         self._size = size
         self._random = random
         self._rounds = rounds
-        self._columns: list[Any] | None = None
+        self._columns: list[Column] | None = None
         self._live: list[int] = []  # rows of the buffer that hold elements, behind those that were drawn
         self._start = 0
         self._free = np.empty(0, np.int64)
         self._ended = self._placed = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """Elements drawn one after the other, each replaced by a new one."""
         fresh = self._refill(n - 1, step)
         count = len(self._live) - self._start
@@ -48,7 +60,7 @@ class Shuffle(Through):
             self._free = np.concatenate([self._free, rows])
         return block
 
-    def _drawn(self, counts: np.ndarray) -> np.ndarray:
+    def _drawn(self, counts: Array) -> Array:
         """One draw from each of these numbers of elements, each beginning one further on."""
         live, start = self._live, self._start
         places = start + np.arange(len(counts)) + self._random.words(len(counts)) % counts
@@ -57,12 +69,13 @@ class Shuffle(Through):
             rows.append(live[place])
             live[place] = live[first]
         self._start = start + len(rows)
+        # Drawn rows are cut off in bulk: removing each from the front would move all the others.
         if self._start > len(live) // 2:
             del live[: self._start]
             self._start = 0
         return np.array(rows, np.int64)
 
-    def _refill(self, more: int, step: Any) -> np.ndarray:
+    def _refill(self, more: int, step: ExecutionContext) -> Array:
         """Fills the buffer up; up to `more` elements beside it, to replace those drawn next."""
         while not self._ended and len(self._live) - self._start < self._size:
             missing = self._size - (len(self._live) - self._start)
@@ -72,7 +85,7 @@ class Shuffle(Through):
                 return rows[missing:]
         return self._fetch(0 if self._ended else more, step)
 
-    def _fetch(self, n: int, step: Any) -> np.ndarray:
+    def _fetch(self, n: int, step: ExecutionContext) -> Array:
         """Puts up to `n` new elements into free rows of the buffer; those rows."""
         if n <= 0:
             return self._free[:0]
@@ -88,6 +101,7 @@ class Shuffle(Through):
         if self._placed:  # the places are one more column
             columns = [*columns, np.full(block.size, UNKNOWN) if block.places is None else block.places]
         if self._columns is None:
+            # The buffer grows with the data: `buffer_size` may be far larger than the dataset.
             self._columns = [_buffer(c, max(16, block.size)) for c in columns]
             self._free = np.arange(max(16, block.size))
         while len(self._free) < block.size:
@@ -97,17 +111,17 @@ class Shuffle(Through):
             self._columns[i] = _put(self._columns[i], rows, column)
         return rows
 
-    def _block(self, rows: np.ndarray) -> Block:
+    def _block(self, rows: Array) -> Block:
         columns = [_at(c, rows) for c in self._columns or ()]
         return Block(len(rows), columns[:-1], columns[-1]) if self._placed else Block(len(rows), columns)
 
     def save(self) -> dict[str, Any]:
-        """The elements in the buffer and what the next draws depend on."""
+        """The elements in the buffer and the state of the random numbers."""
         held = self._block(np.array(self._live[self._start :], np.int64))
         state = {"held": held, "ended": self._ended, "random": _place(self._random)}
         return {**state, "rounds": _place(self._rounds.random), "source": self.source.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Fills the buffer again."""
         if state.keys() != {"held", "ended", "random", "rounds", "source"}:
             raise other_dataset()
@@ -121,6 +135,7 @@ class Shuffle(Through):
     def _grow(self, need: int) -> None:
         assert self._columns is not None
         old = len(self._columns[0])
+        # Doubling, so that the copies of a growing buffer stay linear in its size.
         new = max(need, old)
         self._columns = [_grown(c, new) for c in self._columns]
         self._free = np.concatenate([self._free, np.arange(old, old + new)])
@@ -138,7 +153,7 @@ def _grown(buffer: Column, more: int) -> Column:
     return np.concatenate([buffer, np.empty((more, *buffer.shape[1:]), buffer.dtype)])
 
 
-def _put(buffer: Column, rows: np.ndarray, column: Column) -> Column:
+def _put(buffer: Column, rows: Array, column: Column) -> Column:
     fits = (
         not isinstance(buffer, list) and not isinstance(column, list) and buffer.shape[1:] == column.shape[1:]
     )
@@ -152,7 +167,7 @@ def _put(buffer: Column, rows: np.ndarray, column: Column) -> Column:
     return buffer
 
 
-def _at(buffer: Column, rows: np.ndarray) -> Column:
+def _at(buffer: Column, rows: Array) -> Column:
     if isinstance(buffer, list):
         return column_of([buffer[r] for r in rows.tolist()])
     return picked(buffer, rows)
@@ -160,30 +175,31 @@ def _at(buffer: Column, rows: np.ndarray) -> Column:
 
 def shuffled(node: Node, size: int, seeds: tuple[int, int], again: bool) -> Node:
     """A dataset in random order: another one each time if `again`, and always the same ones for the same seeds."""
-    rounds = Rounds(seeds, again)
+    rounds = ShuffleSeeds(seeds, again)
 
-    def start(step: Any) -> Run:
+    def start(step: ExecutionContext) -> DatasetRun:
         random = rounds.next()
-        return on_positions(node.start(step), lambda run: Shuffle(run, size, random, rounds))
+        return on_positions(node.start(step), lambda run: ShuffleRun(run, size, random, rounds))
 
-    return From(start)
+    return StartNode(start)
 
 
-class Rounds:
-    """What gives every run through a shuffled dataset its random numbers: others each time if `again`."""
+class ShuffleSeeds:
+    """Gives every run through a shuffled dataset its random numbers: others each time if `again`."""
 
     def __init__(self, seeds: tuple[int, int], again: bool) -> None:
-        self.random, self._again = Words(philox.initial_state(*seeds)), again
+        self.random, self._again = RandomWords(philox.initial_state(*seeds)), again
+        # Two zeros ask for a random start.
         self._seeds = seeds if any(seeds) else self._next_seeds()
 
-    def next(self) -> Words:
+    def next(self) -> RandomWords:
         """Those of the next run."""
-        return Words(philox.initial_state(*(self._next_seeds() if self._again else self._seeds)))
+        return RandomWords(philox.initial_state(*(self._next_seeds() if self._again else self._seeds)))
 
     def _next_seeds(self) -> tuple[int, int]:
         one, other = self.random.words(2).tolist()
         return one, other
 
 
-def _place(random: Words) -> list[Any]:
+def _place(random: RandomWords) -> list[Any]:
     return [random._stream, random._drawn]

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.api.data.blocks import Block, column_of
+from tensorfleet.api.data.blocks import Block, column_of, unboxed
 from tensorfleet.api.data.dataset import Dataset
-from tensorfleet.api.data.dataset_ops import IS, dataset_op
-from tensorfleet.api.data.nodes import From, Node, Run
-from tensorfleet.api.data.structure import Leaf, map_leaves
+from tensorfleet.api.data.dataset_ops import dataset_op
+from tensorfleet.api.data.nodes import DatasetRun, Node, StartNode
+from tensorfleet.api.data.structure import ELEMENTS, Leaf, Nested, map_leaves
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.errors import UnknownError, invalid
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.convert import to_tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
-class _Query(Run):
+
+class _Query(DatasetRun):
     """The rows of a query, read at once: no connection outlives a step."""
 
     place = ("_given",)
 
     def __init__(self, source: str, query: str, kinds: list[DType]) -> None:
         self._source, self._query, self._kinds = source, query, kinds
-        self._rows: Any = None
+        self._rows: list[tuple[Any, ...]] | None = None
         self._given = 0
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next rows."""
         if self._rows is None:
+            # Reversed, so that `pop` takes the next row from the end.
             self._rows = self._all()[self._given :][::-1]
         found = [self._rows.pop() for _ in range(min(n, len(self._rows)))]
         self._given += len(found)
@@ -41,7 +47,7 @@ class _Query(Run):
         rows = [[_value(v, k) for v, k in zip(row, self._kinds, strict=True)] for row in found]
         return Block(len(rows), [column_of(c) for c in zip(*rows, strict=True)])
 
-    def _all(self) -> list[tuple]:
+    def _all(self) -> list[tuple[Any, ...]]:
         import sqlite3
 
         try:
@@ -58,27 +64,31 @@ class _Query(Run):
             raise UnknownError(None, None, f"The database could not run the query: {e}") from None
 
 
-def _value(value: Any, kind: DType) -> Any:
+def _value(value: Any, kind: DType) -> Array | bytes:
     if kind == dtypes.string:
         return b"" if value is None else value if isinstance(value, bytes) else str(value).encode()
     return np.asarray(0 if value is None else value).astype(kind.np_dtype)[()]
 
 
-@dataset_op("SqlDataset", "driver_name: string, data_source_name: string, query: string", IS, stateful=True)
-def _sql(ctx: Any, driver: Any, source: Any, query: Any, *, output_types: list[DType]) -> Node:
-    name, where, asked = (np.asarray(v, object).ravel()[0].decode() for v in (driver, source, query))
+@dataset_op(
+    "SqlDataset", "driver_name: string, data_source_name: string, query: string", ELEMENTS, stateful=True
+)
+def _sql(ctx: HostContext, driver: Array, source: Array, query: Array, *, output_types: list[DType]) -> Node:
+    name, where, asked = (unboxed(v).decode() for v in (driver, source, query))
     if name != "sqlite":
         raise invalid(
             f"The database type, {name}, is not supported by SqlDataset. The set of supported databases is: {{'sqlite'}}."
         )
-    return From(lambda step: _Query(where, asked, output_types))
+    return StartNode(lambda step: _Query(where, asked, output_types))
 
 
 @export("data.experimental.SqlDataset", "contrib.data.SqlDataset")
 class SqlDataset(Dataset):
     """The rows that a query of a database (`driver_name` is "sqlite") gives: a tuple of scalars each."""
 
-    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
+    def __init__(
+        self, driver_name: TensorLike, data_source_name: TensorLike, query: TensorLike, output_types: Nested
+    ) -> None:
         structure = map_leaves(lambda t: Leaf(dtypes.as_dtype(t), TensorShape([])), output_types)
         names = "driver_name", "data_source_name", "query"
         given = (

@@ -6,30 +6,44 @@ Unlike elsewhere in TensorFlow a list is no structure here: it becomes a tensor.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape, as_shape
 from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor
 from tensorfleet.ops.ragged.value import RaggedTensorValue
 
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+
+#: A user's tensors, types, shapes or specs, nested in tuples and dictionaries (or instances of attrs classes).
+Nested: TypeAlias = object
+#: What is known of the elements of a dataset: one `Leaf` per component, nested as the components are.
+Structure: TypeAlias = "Leaf | tuple[Structure, ...] | Mapping[Any, Structure]"
+
+#: The attributes by which operations declare the components of elements: see `declared`.
+ELEMENTS = "output_types: list(type); output_shapes: list(shape)"
+
 
 class Kind(abc.ABC):
-    """What a component is for the user, if it is no tensor, sparse tensor or dataset."""
+    """The kind of a component that is no tensor, sparse tensor or dataset."""
 
-    public: Any
+    @property
+    @abc.abstractmethod
+    def public(self) -> type[Any]:
+        """The class that users see."""
 
     @abc.abstractmethod
     def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
-        """What the user sees of the carrying tensor."""
+        """The value that users see of the carrying tensor."""
 
-    def stacked(self) -> Any:
+    def stacked(self) -> Kind:
         """The kind of batches of these."""
         raise TypeError(f"Elements with a {self.public.__name__} cannot be batched.")
 
@@ -47,7 +61,7 @@ class Ragged(Kind):
         self.rank = rank
         self.splits = splits
 
-    def unpacked(self, leaf: Leaf, tensor: Tensor) -> Any:
+    def unpacked(self, leaf: Leaf, tensor: Tensor) -> RaggedTensor:
         """The ragged tensor that a tensor carries."""
         attrs: dict[str, Any] = {"N": self.rank, "Tsplits": self.splits, "T": leaf.dtype}
         splits, values = apply_any("FleetVariantToRagged", tensor, shape=leaf.shape, **attrs)
@@ -69,7 +83,7 @@ class Ragged(Kind):
 
 
 class Leaf:
-    """What is known of one component: its type, its shape, and what it is for the user.
+    """The description of one component: its type, its shape, and the kind of value that users see.
 
     `kind` is `tf.Tensor`, `tf.SparseTensor`, a `Kind`, or the structure of the datasets that are the elements.
     """
@@ -92,7 +106,7 @@ class Leaf:
         return self.shape if self.kind is Tensor else TensorShape(None)
 
     def unpacked(self, tensor: Tensor) -> Any:
-        """What the user sees of the carrying tensor."""
+        """The value that users see of the carrying tensor."""
         if self.kind is Tensor:
             return tensor
         if self.kind is SparseTensor:
@@ -124,6 +138,7 @@ class Leaf:
         """Whether both can be elements of one dataset."""
         if isinstance(self.kind, Kind) or isinstance(other.kind, Kind):
             return self.kind == other.kind and self.dtype == other.dtype
+        # Datasets have structures as kinds, which differ as objects: it is enough that both are datasets.
         same = self.kind is other.kind or not (self.kind is Tensor or other.kind is Tensor)
         return same and self.dtype == other.dtype
 
@@ -132,40 +147,42 @@ class Leaf:
         return f"{getattr(kind, '__name__', 'Dataset')}Spec({self.shape}, {self.dtype!r})"
 
 
-def is_structure(value: Any) -> bool:
+def is_structure(value: object) -> bool:
     """Whether a value is a tuple or dictionary, or anything of the kind."""
     if isinstance(value, (SparseTensorValue, TensorShape)):
         return False
     return isinstance(value, (tuple, Mapping)) or hasattr(type(value), "__attrs_attrs__")
 
 
-def _children(value: Any) -> list:
+def _children(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
+        # TensorFlow flattens dictionaries by sorted keys, so that equal ones match whatever their order.
         return [value[k] for k in sorted(value)]
     if hasattr(type(value), "__attrs_attrs__"):
         return [getattr(value, a.name) for a in value.__attrs_attrs__]
     return list(value)
 
 
-def flatten(value: Any) -> list:
+def flatten(value: Nested) -> list[Any]:
     """The components of a structure; dictionaries in the order of their sorted keys."""
     if not is_structure(value):
         return [value]
     return [leaf for child in _children(value) for leaf in flatten(child)]
 
 
-def pack_like(structure: Any, flat: Any) -> Any:
+def pack_like(structure: Nested, flat: Iterable[Any]) -> Any:
     """Components in the form of another structure."""
     leaves = iter(flat)
     return _pack(structure, leaves)
 
 
-def _pack(structure: Any, leaves: Any) -> Any:
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_structure(structure):
         return next(leaves)
     if isinstance(structure, Mapping):
         made = {k: _pack(structure[k], leaves) for k in sorted(structure)}
         kind: Any = type(structure)
+        # A `defaultdict` takes its factory first.
         if hasattr(structure, "default_factory"):
             return kind(structure.default_factory, {k: made[k] for k in structure})
         return kind([(k, made[k]) for k in structure])
@@ -175,12 +192,12 @@ def _pack(structure: Any, leaves: Any) -> Any:
     return tuple(parts)
 
 
-def map_leaves(function: Callable, structure: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], structure: Nested) -> Any:
     """The same structure with every component replaced."""
     return pack_like(structure, [function(leaf) for leaf in flatten(structure)])
 
 
-def match(structure: Any, given: Any, atom: Callable[[Any], bool], what: str) -> list:
+def match(structure: Nested, given: Nested, atom: Callable[[Any], bool], what: str) -> list[Any]:
     """The atoms of `given` at the components of `structure`; TypeError or ValueError when its form is another."""
     if not is_structure(structure):
         return [given]
@@ -202,7 +219,7 @@ def match(structure: Any, given: Any, atom: Callable[[Any], bool], what: str) ->
 
 
 def leaf_of(value: Any) -> Leaf:
-    """What is known of a value of the graph."""
+    """The description of a value of the graph."""
     if isinstance(value, SparseTensor):
         return Leaf(value.dtype, value.get_shape(), SparseTensor)
     if isinstance(value, RaggedTensor):
@@ -214,9 +231,9 @@ def leaf_of(value: Any) -> Leaf:
     return Leaf(value.dtype.base_dtype, value.shape)
 
 
-def converted(value: Any, name: str = "component") -> Any:
+def converted(value: Nested, name: str = "component") -> Any:
     """A structure of Python values as one of tensors, sparse tensors and datasets."""
-    flat: list = []
+    flat: list[Any] = []
     for i, leaf in enumerate(flatten(value)):
         if isinstance(leaf, SparseTensorValue):
             flat.append(SparseTensor.from_value(leaf))
@@ -229,7 +246,7 @@ def converted(value: Any, name: str = "component") -> Any:
     return pack_like(value, flat)
 
 
-def carried(value: Any) -> list[Tensor]:
+def carried(value: Nested) -> list[Tensor]:
     """The tensors that carry the components of a converted structure between operations."""
     found = []
     for leaf in flatten(value):
@@ -242,24 +259,42 @@ def carried(value: Any) -> list[Tensor]:
     return found
 
 
+def declared(structure: Structure) -> dict[str, Any]:
+    """The attributes `output_types` and `output_shapes` of an operation that gives such elements."""
+    leaves = flatten(structure)
+    types = [leaf.flat_dtype for leaf in leaves]
+    return {"output_types": types, "output_shapes": [leaf.flat_shape for leaf in leaves]}
+
+
+def declared_shapes(op: Operation) -> list[TensorShape]:
+    """The shape function of operations with these attributes."""
+    return list(op._attrs["output_shapes"])
+
+
+def unpacked(structure: Structure, tensors: Sequence[Tensor]) -> Any:
+    """The element that the user sees of the tensors that carry its components."""
+    leaves = zip(flatten(structure), tensors, strict=True)
+    return pack_like(structure, [leaf.unpacked(t) for leaf, t in leaves])
+
+
 # -- the forms of TensorFlow 1 -----------------------------------------------------------------------
 
 
-def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
+def from_legacy(types: Nested, shapes: Nested = None, classes: Nested = None) -> Structure:
     """The structure that `output_types`, `output_shapes` and `output_classes` describe."""
     flat_types = [dtypes.as_dtype(t) for t in flatten(types)]
     form = pack_like(types, flat_types)
     if shapes is None:
         flat_shapes: list[TensorShape] = [TensorShape(None)] * len(flat_types)
     else:
-        flat_shapes = [as_shape(s) for s in match(form, shapes, _is_shape, "output_shapes")]
+        flat_shapes = [as_shape(s) for s in match(form, shapes, is_shape, "output_shapes")]
     flat_classes = [Tensor] * len(flat_types) if classes is None else flatten(classes)
-    return pack_like(
-        form, [Leaf(*parts) for parts in zip(flat_types, flat_shapes, flat_classes, strict=True)]
-    )
+    parts = zip(flat_types, flat_shapes, flat_classes, strict=True)
+    structure: Structure = pack_like(form, [Leaf(*each) for each in parts])
+    return structure
 
 
-def _is_shape(value: Any) -> bool:
+def is_shape(value: object) -> bool:
     """Whether something stands for a shape (and not for a structure of shapes)."""
     if value is None or isinstance(value, TensorShape) or hasattr(value, "dim"):
         return True
@@ -268,17 +303,17 @@ def _is_shape(value: Any) -> bool:
     return False
 
 
-def types_of(structure: Any) -> Any:
+def types_of(structure: Structure) -> Any:
     """`output_types`."""
     return map_leaves(lambda leaf: leaf.dtype, structure)
 
 
-def shapes_of(structure: Any) -> Any:
+def shapes_of(structure: Structure) -> Any:
     """`output_shapes`."""
     return map_leaves(lambda leaf: leaf.shape, structure)
 
 
-def classes_of(structure: Any) -> Any:
+def classes_of(structure: Structure) -> Any:
     """`output_classes`."""
     return map_leaves(_class_of, structure)
 
@@ -289,21 +324,22 @@ def _class_of(leaf: Leaf) -> Any:
     return leaf.kind if isinstance(leaf.kind, type) else _dataset_class()
 
 
-def _dataset_class() -> Any:
+def _dataset_class() -> type[Dataset]:
     from tensorfleet.api.data.dataset import Dataset
 
     return Dataset
 
 
-def same_form(a: Any, b: Any) -> bool:
+def same_form(a: Structure, b: Structure) -> bool:
     """Whether two structures have the same form and types."""
     others = leaves_like(a, b)
     return others is not None and all(leaf.agrees(o) for leaf, o in zip(flatten(a), others, strict=True))
 
 
-def leaves_like(a: Any, b: Any) -> list | None:
+def leaves_like(a: Structure, b: Structure) -> list[Leaf] | None:
     """The leaves of `b` at the components of `a`, if their forms are the same."""
     try:
+        # `match` raises with a text for users; here it is only asked.
         others = match(a, b, lambda v: isinstance(v, Leaf), "")
     except (TypeError, ValueError):
         return None

@@ -1,29 +1,32 @@
-"""What is done to datasets without calling a function: taking, repeating, joining and the like."""
+"""Transformations of datasets that call no function: taking, repeating, joining and the like."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.api.data.blocks import Block
-from tensorfleet.api.data.nodes import From, Node, Rows, Run, Through, other_dataset
+from tensorfleet.api.data.nodes import DatasetRun, DerivedRun, Node, RowsRun, StartNode, other_dataset
 from tensorfleet.base import errors
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
-class Take(Through):
+
+class TakeRun(DerivedRun):
     """The first `count` elements; all when negative."""
 
     place = ("_left",)
-    passive = True
+    pure = True
 
-    def __init__(self, source: Run, count: int) -> None:
+    def __init__(self, source: DatasetRun, count: int) -> None:
         super().__init__(source)
         self._left = count if count >= 0 else 1 << 62
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements while there are some to be taken."""
         if self._left <= 0:
             return None
@@ -33,21 +36,22 @@ class Take(Through):
         return block
 
 
-class Skip(Through):
+class SkipRun(DerivedRun):
     """All but the first `count` elements; none when negative."""
 
     place = ("_left",)
-    passive = True
+    pure = True
 
-    def __init__(self, source: Run, count: int) -> None:
+    def __init__(self, source: DatasetRun, count: int) -> None:
         super().__init__(source)
         self._left = count
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements, after passing over the first."""
         if self._left < 0:
             return None
         while self._left:
+            # In blocks of 4096: passing over a million elements must not hold a million of them.
             block = self.source.next(min(self._left, 4096), step)
             if block is None:
                 self._left = -1
@@ -56,18 +60,18 @@ class Skip(Through):
         return self.source.next(n, step)
 
 
-class Shard(Through):
+class ShardRun(DerivedRun):
     """Every `count`-th element, from the `index`-th on."""
 
     place = ("_away",)
-    passive = True
+    pure = True
 
-    def __init__(self, source: Run, count: int, index: int) -> None:
+    def __init__(self, source: DatasetRun, count: int, index: int) -> None:
         super().__init__(source)
         self._count = count
         self._away = index  # how many elements stand before the next one of ours
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements of this shard."""
         while True:
             block = self.source.next(self._away + (n - 1) * self._count + 1, step)
@@ -79,16 +83,30 @@ class Shard(Through):
                 return block.pick(mine) if len(mine) < block.size else block
 
 
-class Repeat(Run):
+class _InTurnRun(DatasetRun):
+    """A run that goes through several others, one after the other."""
+
+    _run: DatasetRun | None
+
+    def close(self) -> None:
+        """Ends the current one."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+
+class RepeatRun(_InTurnRun):
     """A dataset again and again; for ever when `count` is negative."""
 
-    def __init__(self, start: Callable[[Any], Run], first: Run, count: int) -> None:
+    def __init__(
+        self, start: Callable[[ExecutionContext], DatasetRun], first: DatasetRun, count: int
+    ) -> None:
         self._start = start
-        self._run: Run | None = first
+        self._run = first
         self._left = count if count >= 0 else 1 << 62
         self._some = False
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements."""
         while self._left > 0:
             if self._run is None:
@@ -103,22 +121,16 @@ class Repeat(Run):
                 break  # an empty dataset stays empty, however often
         return None
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """As the current round is."""
-        return self._run is None or self._run.silent()
-
-    def close(self) -> None:
-        """Ends the current round."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
+        return self._run is None or self._run.may_read_ahead()
 
     def save(self) -> dict[str, Any]:
         """The rounds that are left and the place in this one."""
         inside = None if self._run is None else self._run.save()
         return {"left": self._left, "some": self._some, "round": inside}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Goes on in a round."""
         if state.keys() != {"left", "some", "round"}:
             raise other_dataset()
@@ -132,36 +144,37 @@ class Repeat(Run):
 def repeated(node: Node, count: int) -> Node:
     """A dataset `count` times."""
 
-    def start(step: Any) -> Run:
+    def start(step: ExecutionContext) -> DatasetRun:
         first = node.start(step)
-        if isinstance(first, Rows):
+        if isinstance(first, RowsRun):
             again = lambda s: node.start(s).where  # type: ignore[attr-defined]  # noqa: E731
-            return Rows(first.columns, Repeat(again, first.where, count), first.places)
-        return Repeat(node.start, first, count)
+            return RowsRun(first.columns, RepeatRun(again, first.where, count), first.places)
+        return RepeatRun(node.start, first, count)
 
-    return From(start)
+    return StartNode(start)
 
 
 # -- several datasets --------------------------------------------------------------------------------
 
 
-class Zip(Run):
+class ZipRun(DatasetRun):
     """Elements of several datasets side by side, until the first ends.
 
-    When one of them fails, the others pass over what stood beside its element: those behind it stay together.
+    When one of them fails, the others pass over the elements beside it: those behind it stay together.
     """
 
-    def __init__(self, sources: Sequence[Run]) -> None:
+    def __init__(self, sources: Sequence[DatasetRun]) -> None:
         self._sources = sources
-        self._ahead: list[Block | None] = [None] * len(sources)  # what waits for the others
+        self._ahead: list[Block | None] = [None] * len(sources)  # elements that wait for the others
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements of all."""
         for i, source in enumerate(self._sources):
             if self._ahead[i] is None:
                 try:
                     self._ahead[i] = source.next(n, step)
                 except errors.OpError:
+                    # If the step was cancelled, no element failed, and none may be passed over.
                     if step.reason is None:
                         self._pass_over(i, step)
                     raise
@@ -174,11 +187,11 @@ class Zip(Run):
         places = next((b.places for b in found if b.places is not None), None)
         return Block(n, [c for b in found for c in b.columns], places)
 
-    def silent(self) -> bool:
+    def may_read_ahead(self) -> bool:
         """If all are."""
-        return all(source.silent() for source in self._sources)
+        return all(source.may_read_ahead() for source in self._sources)
 
-    def _pass_over(self, failed: int, step: Any) -> None:
+    def _pass_over(self, failed: int, step: ExecutionContext) -> None:
         """Drops one element of all but one."""
         for i, source in enumerate(self._sources):
             block = self._ahead[i]
@@ -197,7 +210,7 @@ class Zip(Run):
         """The place in each."""
         return {"sources": [source.save() for source in self._sources], "ahead": self._ahead}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Goes to the place in each."""
         if len(state.get("sources", ())) != len(self._sources) or "ahead" not in state:
             raise other_dataset()
@@ -206,15 +219,15 @@ class Zip(Run):
             source.restore(inside, step)
 
 
-class Chain(Run):
+class ChainRun(_InTurnRun):
     """One dataset after the other."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
         self._begun = 0
-        self._run: Run | None = None
+        self._run = None
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements."""
         while self._run is not None or self._begun < len(self._nodes):
             if self._run is None:
@@ -226,17 +239,11 @@ class Chain(Run):
             self.close()
         return None
 
-    def close(self) -> None:
-        """Ends the current one."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
-
     def save(self) -> dict[str, Any]:
         """Which one it is at, and the place in it."""
         return {"begun": self._begun, "current": None if self._run is None else self._run.save()}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Goes on in that one."""
         if state.keys() != {"begun", "current"} or state["begun"] > len(self._nodes):
             raise other_dataset()
@@ -246,15 +253,15 @@ class Chain(Run):
             self._run.restore(state["current"], step)
 
 
-class Directed(Through):
+class DirectedRun(DerivedRun):
     """Elements of several datasets, each of the one whose number comes next."""
 
-    def __init__(self, source: Run, runs: Sequence[Run], stop: bool) -> None:
+    def __init__(self, source: DatasetRun, runs: Sequence[DatasetRun], stop: bool) -> None:
         super().__init__(source)
-        self._runs: list[Run | None] = list(runs)
+        self._runs: list[DatasetRun | None] = list(runs)
         self._stop = stop
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next element of the chosen dataset; those that have ended are passed over."""
         while any(run is not None for run in self._runs):
             choice = self.source.next(1, step)
@@ -263,7 +270,7 @@ class Directed(Through):
             at = int(choice.columns[0][0])
             if not 0 <= at < len(self._runs):
                 text = f"Selector index out of range: {at} >= {len(self._runs)}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise errors.invalid(text)
             run = self._runs[at]
             block = None if run is None else run.next(1, step)
             if block is not None:
@@ -284,7 +291,7 @@ class Directed(Through):
         """The place in each that has not ended."""
         return {"source": self.source.save(), "runs": [None if r is None else r.save() for r in self._runs]}
 
-    def restore(self, state: dict[str, Any], step: Any) -> None:
+    def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Goes to the place in each."""
         if len(state.get("runs", ())) != len(self._runs):
             raise other_dataset()
@@ -298,10 +305,10 @@ class Directed(Through):
                 self._runs[i] = None
 
 
-class IgnoreErrors(Through):
+class IgnoreErrorsRun(DerivedRun):
     """Elements that fail are left out."""
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next elements without an error."""
         last = ""
         while True:
@@ -310,21 +317,22 @@ class IgnoreErrors(Through):
             except (errors.CancelledError, errors.DeadlineExceededError):
                 raise
             except errors.OpError as e:
+                # The same error twice in a row: the source stays where it is.
                 if e.message == last:
                     return None  # it will never end: a file that is not there
                 last = e.message
 
 
-class Unique(Through):
+class UniqueRun(DerivedRun):
     """The elements not seen before."""
 
     place = ("_seen",)
 
-    def __init__(self, source: Run) -> None:
+    def __init__(self, source: DatasetRun) -> None:
         super().__init__(source)
-        self._seen: set = set()
+        self._seen: set[Hashable] = set()
 
-    def next(self, n: int, step: Any) -> Block | None:
+    def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next new elements."""
         while (block := self.source.next(n, step)) is not None:
             new = []
@@ -338,8 +346,8 @@ class Unique(Through):
         return None
 
 
-def _key(value: Any) -> Any:
-    """What is the same for the same values only."""
+def _key(value: object) -> Hashable:
+    """A key that only equal values share."""
     array = np.asarray(value)
     if array.ndim == 0:
         return value if isinstance(value, bytes) else array.item()

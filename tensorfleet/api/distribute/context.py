@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
+
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.replicas import ReplicaContext
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.api.variables.variable import VariableAggregation
+    from tensorfleet.cluster.membership.spec import ClusterSpec
+
+
+#: A function of the program, which is called with the program's arguments.
+Function: TypeAlias = Callable[..., Any]
+
+#: Keyword arguments of such a function.
+Keywords: TypeAlias = "Mapping[str, Any] | None"
+
+#: A cluster as users describe it.
+ClusterLike: TypeAlias = "ClusterSpec | Mapping[str, Any]"
 
 
 @export("distribute.ReduceOp")
@@ -21,7 +38,7 @@ class ReduceOp(enum.Enum):
     MEAN = "MEAN"
 
     @staticmethod
-    def from_variable_aggregation(aggregation: Any) -> ReduceOp:
+    def from_variable_aggregation(aggregation: VariableAggregation) -> ReduceOp:
         """The reduction that a variable's aggregation asks for."""
         if aggregation.name not in ReduceOp.__members__:
             raise ValueError(
@@ -30,7 +47,7 @@ class ReduceOp(enum.Enum):
         return ReduceOp[aggregation.name]
 
     @staticmethod
-    def of(given: Any) -> ReduceOp:
+    def of(given: ReduceOp | str) -> ReduceOp:
         """A reduction, which may be given by its name."""
         return ReduceOp(given.upper()) if isinstance(given, str) else ReduceOp(given)
 
@@ -39,14 +56,15 @@ class ReduceOp(enum.Enum):
 class Mode:
     """Where we are: in one replica, or (without a `replica`) above them all, perhaps updating one copy of a variable."""
 
-    strategy: Any
-    replica: Any = None
+    strategy: Strategy
+    replica: ReplicaContext | None = None
     updating: int | None = None
 
 
 def _modes() -> list[Mode]:
     graph: Graph = get_default_graph()
     found = graph._local().strategies
+    # The body of a function is built in a graph of its own, inside the scopes of the outer one.
     while not found and graph.building_function and hasattr(graph, "outer"):
         graph = graph.outer
         found = graph._local().strategies
@@ -55,7 +73,7 @@ def _modes() -> list[Mode]:
 
 @contextmanager
 def entered(mode: Mode) -> Iterator[None]:
-    """A block in which we are there."""
+    """A block in this mode."""
     stack = get_default_graph()._local().strategies
     stack.append(mode)
     try:
@@ -69,7 +87,7 @@ def entered(mode: Mode) -> Iterator[None]:
 
 
 def current() -> Mode:
-    """Where we are; the default strategy's only replica when no scope is open."""
+    """The current mode; the default strategy's only replica when no scope is open."""
     found = _modes()
     return found[-1] if found else _default()
 
@@ -81,7 +99,7 @@ def _default() -> Mode:
 
 
 @export("distribute.get_strategy")
-def get_strategy() -> Any:
+def get_strategy() -> Strategy:
     """The strategy whose scope is open, or the default one, which has one replica and changes nothing."""
     return current().strategy
 
@@ -106,31 +124,33 @@ _CONTEXTS = (
 
 
 @export(*(f"{place}.get_cross_replica_context" for place in _CONTEXTS))
-def get_cross_replica_context() -> Any:
+def get_cross_replica_context() -> Strategy | None:
     """The strategy above whose replicas we are, or None in one of them."""
     here = current()
     return here.strategy if here.replica is None else None
 
 
 @export(*(f"{place}._get_default_strategy" for place in _CONTEXTS))
-def get_default_strategy() -> Any:
+def get_default_strategy() -> Strategy:
     """The strategy that is at work when no scope is open."""
     return _default().strategy
 
 
 @export(*(f"{place}._get_default_replica_context" for place in _CONTEXTS))
-def get_default_replica_context() -> Any:
+def get_default_replica_context() -> ReplicaContext:
     """The only replica of the default strategy."""
-    return _default().replica
+    replica = _default().replica
+    assert replica is not None
+    return replica
 
 
 @export("distribute.in_cross_replica_context")
 def in_cross_replica_context() -> bool:
-    """Whether we are above the replicas: in a strategy's scope, or in what `merge_call` calls."""
+    """Whether we are above the replicas: in a strategy's scope, or in a function that `merge_call` calls."""
     return current().replica is None
 
 
-def require_cross_replica(strategy: Any) -> None:
+def require_cross_replica(strategy: Strategy) -> None:
     """RuntimeError inside a replica."""
     here = current()
     if here.replica is not None and not here.strategy.extended._is_default:
@@ -141,14 +161,14 @@ def require_cross_replica(strategy: Any) -> None:
         raise mixed(here.strategy, strategy)
 
 
-def mixed(here: Any, wanted: Any) -> RuntimeError:
+def mixed(here: Strategy, wanted: Strategy) -> RuntimeError:
     """The error for a strategy that is used in the scope of another."""
     return RuntimeError(
         f"Mixing different tf.distribute.Strategy objects: {here} is not {wanted}. Use one strategy at a time."
     )
 
 
-def require_replica(context: Any) -> None:
+def require_replica(context: ReplicaContext) -> None:
     """RuntimeError outside of this replica."""
     if current().replica is not context:
         raise RuntimeError("Need to be inside `call_for_each_replica()`")
@@ -158,7 +178,7 @@ _kept: list[Any] = []
 
 
 @export("distribute.experimental_set_strategy")
-def experimental_set_strategy(strategy: Any) -> None:
+def experimental_set_strategy(strategy: Strategy | None) -> None:
     """Opens a strategy's scope for the rest of the program; None closes it again."""
     if _kept:
         _kept.pop().__exit__(None, None, None)
@@ -179,7 +199,7 @@ def get_loss_reduction() -> ReduceOp:
     return ReduceOp.SUM if last in ("weighted_sum", "sum") else ReduceOp.MEAN
 
 
-def scaled_loss(loss: Any) -> Any:
+def scaled_loss(loss: Tensor) -> Tensor:
     """A replica's part of the loss of all of them."""
     if not has_strategy() or get_loss_reduction() is ReduceOp.SUM:
         return loss

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.distribute import mirrored
-from tensorfleet.api.distribute.multi_worker import MultiWorkerMirroredStrategy
+from tensorfleet.api.distribute.multi_worker import CollectiveCommunication, MultiWorkerMirroredStrategy
 from tensorfleet.api.distribute.parameter_server import ParameterServerExtended
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.cluster.membership.resolvers import TFConfigClusterResolver
 
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.cross_device import CrossDeviceOps
 
-def _several(num_gpus: int | None, devices: Any = None) -> Any:
-    """The devices that a number of GPUs means; where there are none, what `tf.distribute` takes by itself."""
+
+def _several(num_gpus: int | None, devices: Sequence[str] | None = None) -> Sequence[str] | None:
+    """The devices for a number of GPUs; None, the default of `tf.distribute`, on a machine without any."""
     if devices is not None and num_gpus is not None:
         raise ValueError("Must only specify one of `devices` and `num_gpus`.")
     if not num_gpus:
@@ -26,12 +30,12 @@ class MirroredStrategy(mirrored.MirroredStrategy):
 
     def __init__(
         self,
-        devices: Any = None,
+        devices: Sequence[str] | None = None,
         num_gpus: int | None = None,
         num_gpus_per_worker: int | None = None,
-        cross_device_ops: Any = None,
+        cross_device_ops: CrossDeviceOps | None = None,
         auto_shard_dataset: bool = False,
-        cross_tower_ops: Any = None,
+        cross_tower_ops: CrossDeviceOps | None = None,
     ) -> None:
         super().__init__(
             _several(num_gpus or num_gpus_per_worker, devices), cross_device_ops or cross_tower_ops
@@ -46,9 +50,7 @@ class CollectiveAllReduceStrategy(MultiWorkerMirroredStrategy):
     """`tf.distribute.experimental.MultiWorkerMirroredStrategy` by its first name."""
 
     def __init__(
-        self,
-        num_gpus_per_worker: int = 0,
-        communication: Any = "AUTO",
+        self, num_gpus_per_worker: int = 0, communication: CollectiveCommunication | str = "AUTO"
     ) -> None:
         super().__init__(communication)
 

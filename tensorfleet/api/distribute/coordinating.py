@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tensorfleet.api.distribute.context import ClusterLike
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.cluster.membership.spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.coordinator import WorkerBarrier
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.api.train.monitored_session import SessionCreator
+    from tensorfleet.api.train.scaffold import Scaffold
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import ConfigProto
 
 _CONTEXT = "python.distribute.distribute_coordinator_context"
 _current = threading.local()
 
 
 @export(f"{_CONTEXT}.get_current_worker_context")
-def get_current_worker_context() -> Any:
+def get_current_worker_context() -> WorkerContext | None:
     """The worker whose block this thread is in, or None."""
     return getattr(_current, "context", None)
 
 
 class WorkerContext:
-    """One worker of a strategy. In its block `MonitoredTrainingSession` does what the strategy says is this worker's."""
+    """One worker of a strategy. In its block `MonitoredTrainingSession` does this worker's part."""
 
     def __init__(
         self,
-        strategy: Any,
-        cluster_spec: Any,
+        strategy: Strategy,
+        cluster_spec: ClusterLike | None,
         task_type: str | None,
         task_id: int | None,
-        session_config: Any = None,
-        rpc_layer: str = "grpc",
-        worker_barrier: Any = None,
+        session_config: ConfigProto | None = None,
+        rpc_layer: str | None = "grpc",
+        worker_barrier: WorkerBarrier | None = None,
     ) -> None:
         self._strategy, self._extended = strategy, strategy.extended
         self._cluster_spec = ClusterSpec(cluster_spec) if cluster_spec else None
@@ -39,20 +48,20 @@ class WorkerContext:
         self._session_config, self._rpc_layer = session_config, rpc_layer
         self._worker_barrier = worker_barrier
 
-    strategy = readonly("_strategy", "The strategy.")
-    session_config = readonly("_session_config", "The configuration of sessions.")
-    task_type = readonly("_task_type", "The job of this task.")
-    task_id = readonly("_task_id", "The number of this task.")
+    strategy: Strategy = readonly("_strategy", "The strategy.")
+    session_config: ConfigProto | None = readonly("_session_config", "The configuration of sessions.")
+    task_type: str | None = readonly("_task_type", "The job of this task.")
+    task_id: int | None = readonly("_task_id", "The number of this task.")
     has_barrier = property(lambda self: self._worker_barrier is not None)
-    experimental_should_init = readonly(
+    experimental_should_init: bool = readonly(
         "_extended.experimental_should_init", "Whether it initializes variables."
     )
-    should_checkpoint = readonly("_extended.should_checkpoint", "Whether it writes checkpoints.")
-    should_save_summary = readonly("_extended.should_save_summary", "Whether it writes summaries.")
+    should_checkpoint: bool = readonly("_extended.should_checkpoint", "Whether it writes checkpoints.")
+    should_save_summary: bool = readonly("_extended.should_save_summary", "Whether it writes summaries.")
 
     @property
     def is_chief(self) -> bool:
-        """Whether it leads: the chief, the first worker where there is none, or a task by itself."""
+        """Whether it leads: the chief, the first worker of a cluster without one, or a task without a cluster."""
         if self._cluster_spec is None or self._task_type in ("chief", "master", "evaluator", None):
             return True
         return "chief" not in self._cluster_spec.jobs and self._task_type == "worker" and self._task_id == 0
@@ -75,7 +84,7 @@ class WorkerContext:
 
     @property
     def distributed_mode(self) -> bool:
-        """Whether it trains in a cluster. An evaluator works by itself."""
+        """Whether it trains in a cluster. An evaluator works alone."""
         return self._cluster_spec is not None and self._task_type != "evaluator"
 
     def wait_for_other_workers(self) -> None:
@@ -86,13 +95,13 @@ class WorkerContext:
 
     def session_creator(
         self,
-        scaffold: Any = None,
-        config: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        scaffold: Scaffold | None = None,
+        config: ConfigProto | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         max_wait_secs: float = 7200,
-    ) -> Any:
-        """Makes sessions: initializing them, or waiting for who does."""
+    ) -> SessionCreator:
+        """A session creator that initializes variables, or waits for the worker that does."""
         from tensorfleet.api.train.monitored_session import ChiefSessionCreator, WorkerSessionCreator
 
         config = config or self._session_config
@@ -102,8 +111,8 @@ class WorkerContext:
             )
         return WorkerSessionCreator(scaffold, self.master_target, config, max_wait_secs)
 
-    def folder(self, wanted: Any, writes: bool) -> Any:
-        """Where it writes: what all workers compute together, those that keep nothing write to a folder of their own."""
+    def folder(self, wanted: PathLike | None, writes: bool) -> PathLike | None:
+        """The folder it writes to. All workers compute checkpoints together; those that keep none write to a temporary folder."""
         return wanted if writes or not wanted else tempfile.mkdtemp()
 
     def __enter__(self) -> WorkerContext:
@@ -112,5 +121,5 @@ class WorkerContext:
         _current.context = self
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         _current.context = None

@@ -10,8 +10,9 @@ import copy
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tensorfleet.api.distribute.context import ClusterLike, Function
 from tensorfleet.api.distribute.coordinating import WorkerContext
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.base import errors, logging
@@ -20,6 +21,10 @@ from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.transport.peers import patience
 from tensorfleet.graph.graph import Graph
+
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.cluster.server import Server
 
 
 class TaskType:
@@ -39,7 +44,7 @@ class CoordinatorMode:
     INDEPENDENT_WORKER = "independent_worker"
 
 
-class Barrier:
+class WorkerBarrier:
     """Where a number of threads wait for each other, again and again."""
 
     def __init__(self, num_participants: int) -> None:
@@ -59,32 +64,32 @@ class Barrier:
 
 
 # By these names tests of this module know, and replace, its parts.
-_TaskType, _Barrier, _WorkerContext = TaskType, Barrier, WorkerContext
+_TaskType, _Barrier, _WorkerContext = TaskType, WorkerBarrier, WorkerContext
 _thread_local = threading.local()
 
 
 def _run_std_server(
-    cluster_spec: Any = None,
+    cluster_spec: ClusterLike | None = None,
     task_type: str | None = None,
     task_id: int | None = None,
-    session_config: Any = None,
+    session_config: ConfigProto | None = None,
     rpc_layer: str | None = None,
     environment: str | None = None,
-) -> Any:
+) -> Server:
     """A started server for a task of a cluster: one for each thread, which is all that a task has."""
     if cluster_spec is None:
         raise ValueError("A server of a cluster needs its cluster_spec.")
     wanted = (ClusterSpec(cluster_spec), task_type, task_id)
-    made, server = getattr(_thread_local, "server", (None, None))
-    if made != wanted:
+    kept: tuple[object, Server] | None = getattr(_thread_local, "server", None)
+    if kept is None or kept[0] != wanted:
         from tensorfleet.cluster.server import Server
 
         server = Server(wanted[0], task_type, task_id, rpc_layer or "grpc", session_config)
-        _thread_local.server = (wanted, server)
-    return server
+        kept = _thread_local.server = (wanted, server)
+    return kept[1]
 
 
-def _configured(config: Any, strategy: Any, *task: Any) -> Any:
+def _configured(config: ConfigProto | None, strategy: Strategy, *task: Any) -> ConfigProto:
     """A copy of a session's configuration as a strategy wants it for a task."""
     made = copy.deepcopy(config) if config is not None else ConfigProto()
     strategy.configure(made, *task)
@@ -92,26 +97,36 @@ def _configured(config: Any, strategy: Any, *task: Any) -> Any:
 
 
 class _Run:
-    """What all tasks of one call have in common."""
+    """The parts that all tasks of one call share."""
 
-    def __init__(self, worker_fn: Any, strategy: Any, cluster: ClusterSpec, rpc_layer: Any) -> None:
+    def __init__(
+        self, worker_fn: Function, strategy: Strategy, cluster: ClusterSpec, rpc_layer: str | None
+    ) -> None:
         self.worker_fn, self.strategy = worker_fn, strategy
         self.cluster, self.rpc_layer = cluster, rpc_layer
 
     def single(
-        self, worker_fn: Any, strategy: Any, job: Any, index: Any, config: Any, barrier: Any = None
+        self,
+        worker_fn: Function,
+        strategy: Strategy,
+        job: str | None,
+        index: int | None,
+        config: ConfigProto | None,
+        barrier: WorkerBarrier | None = None,
     ) -> Any:
         """Calls a worker function as one task."""
         cluster = self.cluster if self.cluster.jobs else None
         with WorkerContext(strategy, cluster, job, index, config, self.rpc_layer, barrier):
             return worker_fn(strategy)
 
-    def in_threads(self, config: Any, eval_fn: Any, eval_strategy: Any) -> Any:
+    def in_threads(
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
+    ) -> None:
         """Calls the worker function for every worker, each in a thread with a graph of its own."""
         jobs = [job for job in (TaskType.CHIEF, TaskType.WORKER) if job in self.cluster.jobs]
         tasks = [(job, i) for job in jobs for i in self.cluster.task_indices(job)]
         together = Coordinator()
-        barrier = Barrier(len(tasks))
+        barrier = WorkerBarrier(len(tasks))
 
         def run(job: str, index: int) -> None:
             with together.stop_on_exception(), Graph().as_default():
@@ -126,7 +141,9 @@ class _Run:
         together.join(threads)
         evaluated()
 
-    def in_graph(self, config: Any, eval_fn: Any, eval_strategy: Any) -> Any:
+    def in_graph(
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
+    ) -> Any:
         """Calls the worker function once: it builds a graph for all workers."""
         evaluated = self.evaluating(config, eval_fn, eval_strategy)
         made = _configured(config, self.strategy, self.cluster)
@@ -134,8 +151,10 @@ class _Run:
         evaluated()
         return result
 
-    def evaluating(self, config: Any, eval_fn: Any, eval_strategy: Any) -> Callable[[], None]:
-        """Sets the evaluator to work, where the cluster has one: what waits for its end, and raises what it failed of."""
+    def evaluating(
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None
+    ) -> Callable[[], None]:
+        """Starts the evaluator, if the cluster has one; gives a function that waits for its end and raises its error."""
         if TaskType.EVALUATOR not in self.cluster.jobs:
             return lambda: None
         alone = Coordinator()
@@ -148,7 +167,9 @@ class _Run:
         thread.start()
         return lambda: alone.join([thread])
 
-    def evaluate(self, config: Any, eval_fn: Any, eval_strategy: Any, index: Any) -> Any:
+    def evaluate(
+        self, config: ConfigProto | None, eval_fn: Function | None, eval_strategy: Strategy | None, index: int
+    ) -> Any:
         """Calls the function of the evaluator."""
         strategy = eval_strategy or self.strategy
         made = _configured(config, strategy)
@@ -156,16 +177,16 @@ class _Run:
 
 
 def run_distribute_coordinator(
-    worker_fn: Any,
-    strategy: Any,
-    eval_fn: Any = None,
-    eval_strategy: Any = None,
+    worker_fn: Function,
+    strategy: Strategy,
+    eval_fn: Function | None = None,
+    eval_strategy: Strategy | None = None,
     mode: str = CoordinatorMode.STANDALONE_CLIENT,
-    cluster_spec: Any = None,
+    cluster_spec: ClusterLike | None = None,
     task_type: str | None = None,
     task_id: int | None = None,
-    session_config: Any = None,
-    rpc_layer: Any = "grpc",
+    session_config: ConfigProto | None = None,
+    rpc_layer: str | None = "grpc",
 ) -> Any:
     """Calls `worker_fn(strategy)` where a strategy wants it: here, once for a cluster, or for every worker of it.
 
@@ -191,7 +212,13 @@ def run_distribute_coordinator(
 
 
 def _as_task(
-    run: _Run, job: str, index: int, config: Any, eval_fn: Any, eval_strategy: Any, environment: Any
+    run: _Run,
+    job: str,
+    index: int,
+    config: ConfigProto | None,
+    eval_fn: Function | None,
+    eval_strategy: Strategy | None,
+    environment: str | None,
 ) -> Any:
     """One task of a cluster, with its server."""
     strategy = copy.deepcopy(run.strategy)
@@ -223,7 +250,7 @@ def _as_task(
     return server
 
 
-def run_standard_tensorflow_server(session_config: Any = None) -> Any:
+def run_standard_tensorflow_server(session_config: ConfigProto | None = None) -> Server:
     """A started server for the task that TF_CONFIG describes."""
     told = tf_config.read(os.environ)
     if not told.cluster.jobs:

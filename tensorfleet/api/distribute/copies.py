@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
-from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.context import Function, Mode, ReduceOp
 from tensorfleet.api.distribute.values import PerReplica
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.api.variables.variable import ResourceVariable, VariableAggregation
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope, session_for
 from tensorfleet.ops.array.basic import group
+
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.base.protos import VariableDef
+    from tensorfleet.session.session import BaseSession
 
 
 class DistributedVariable(ResourceVariable):
     """A variable with copies. Reading it takes the copy of the replica that reads, or else the first."""
 
-    def __init__(self, strategy: Any, copies: list[ResourceVariable], aggregation: Any) -> None:
+    def __init__(
+        self, strategy: Strategy, copies: list[ResourceVariable], aggregation: VariableAggregation
+    ) -> None:
         self._distribute_strategy = strategy
         self._copies = tuple(copies)
         first = copies[0]
@@ -32,9 +39,11 @@ class DistributedVariable(ResourceVariable):
         self._synchronization, self._aggregation = first._synchronization, aggregation
         self._save_slice_info = None
         for copy in copies:
+            # From a copy back to the variable: optimizers keep one slot for all copies.
             copy._container = self  # type: ignore[attr-defined]
         self._all = first._initializer_op
         if len(copies) > 1:
+            # The group waits for copies on several devices: it belongs to none of them.
             with control_dependencies(None), colocate_with(None, ignore_existing=True), device(None):
                 with name_scope(f"{first.op.name}/"):
                     self._all = group(*[copy.initializer for copy in copies], name="initialize_copies")
@@ -45,9 +54,10 @@ class DistributedVariable(ResourceVariable):
         return here if here.strategy is self._distribute_strategy else Mode(self._distribute_strategy)
 
     @property
-    def _chosen(self) -> Any:
+    def _chosen(self) -> ResourceVariable:
         here = self._where()
         index = here.updating if here.replica is None else here.replica._index
+        # Fewer copies than replicas: a variable of parameter servers has one for all.
         return self._copies[index if index is not None and index < len(self._copies) else 0]
 
     _variable = readonly("_chosen._variable")
@@ -74,13 +84,13 @@ class DistributedVariable(ResourceVariable):
             found = apply("LogicalAnd", found, copy.is_initialized())
         return found
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: object, session: BaseSession | None = None) -> None:
         """Writes a new value straight into all copies."""
         first = [copy._initializer_op for copy in self._copies]
         feeds = {op.inputs[1]: value for op in first}
         session_for(session, self.graph, "load variable", "load").run(first, feeds)
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
         """The first copy as a `VariableDef`."""
         return self._primary.to_proto(export_scope)
 
@@ -89,41 +99,41 @@ class DistributedVariable(ResourceVariable):
         return f"{type(self).__name__}:{{\n{lines}\n}}"
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         return self._write("assign", value, name, read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         return self._write("assign_add", delta, name, read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         return self._write("assign_sub", delta, name, read_value)
 
-    def _write(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
-        def update(copy: Any, x: Any) -> Any:
-            # A name that is told in full ("scope/") is that of one operation.
+    def _write(self, method: str, value: object, name: str | None, read_value: bool) -> Any:
+        def update(copy: ResourceVariable, x: object) -> Any:
+            # A name that ends in "/" is the full name of one operation.
             own = name if copy is self._primary or not str(name).endswith("/") else None
             return getattr(copy, method)(x, name=own, read_value=read_value)
 
         return self._updated(update, value, method)
 
-    def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
         return self._updated(
             lambda v, x: v._scatter(kind, x, use_locking, name), delta, f"scatter_{kind.lower()}"
         )
 
-    def _updated(self, update: Callable, value: Any, method: str) -> Any:
+    def _updated(self, update: Function, value: object, method: str) -> Any:
         raise AssertionError("made by MirroredVariable or SyncOnReadVariable")
 
 
 class MirroredVariable(DistributedVariable):
-    """A variable whose copies are equal: what replicas write is put together by its aggregation, then written to all."""
+    """A variable whose copies are equal: values of replicas are combined by its aggregation, then written to all."""
 
-    def _updated(self, update: Callable, value: Any, method: str) -> Any:
+    def _updated(self, update: Function, value: object, method: str) -> Any:
         here = self._where()
         if here.updating is not None:
             return update(self._chosen, value)
@@ -135,12 +145,12 @@ class MirroredVariable(DistributedVariable):
                 f"variable {self.name!r} with aggregation=tf.VariableAggregation.SUM, MEAN or ONLY_FIRST_REPLICA."
             )
 
-        def merge(strategy: Any, value: Any) -> Any:
+        def merge(strategy: Strategy, value: object) -> Any:
             return strategy.extended.update(self, update, args=(self._aggregated(strategy, value),))
 
         return here.replica.merge_call(merge, args=(value,))
 
-    def _aggregated(self, strategy: Any, value: Any) -> Any:
+    def _aggregated(self, strategy: Strategy, value: object) -> Any:
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             first = value.values[0] if isinstance(value, PerReplica) else value
             given = first if isinstance(first, IndexedSlices) else to_tensor(first, self._dtype)
@@ -157,13 +167,13 @@ class AggregatingVariable(MirroredVariable):
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """A variable of which each replica writes its own copy; outside of replicas it is what they come to together."""
+    """A variable of which each replica writes its own copy; outside of replicas it is the copies combined."""
 
     _together: Tensor | None = None
-    #: whether a replica that reads it gets what all come to, as the value of a metric must be
+    #: whether a replica that reads it gets all copies combined, as the value of a metric must be
     _summed_for_replicas = False
 
-    def _updated(self, update: Callable, value: Any, method: str) -> Any:
+    def _updated(self, update: Function, value: object, method: str) -> Any:
         here = self._where()
         if here.replica is not None or here.updating is not None:
             return update(self._chosen, value)
@@ -176,7 +186,7 @@ class SyncOnReadVariable(DistributedVariable):
             value = self._share(value)
         return self._distribute_strategy.extended.update(self, update, args=(value,))
 
-    def _share(self, value: Any) -> Tensor:
+    def _share(self, value: TensorLike) -> Tensor:
         """A copy's part of a sum."""
         whole = to_tensor(value, self._dtype)
         count = self._distribute_strategy.num_replicas_in_sync
@@ -186,17 +196,19 @@ class SyncOnReadVariable(DistributedVariable):
     def _read(self) -> Tensor:
         here = self._where()
         if here.replica is not None and self._summed_for_replicas:
-            return here.replica.merge_call(lambda strategy: self._read())
+            value: Tensor = here.replica.merge_call(lambda strategy: self._read())
+            return value
         if here.replica is not None or here.updating is not None:
             return self._chosen._read()
         if self._aggregation in (VariableAggregation.ONLY_FIRST_REPLICA, VariableAggregation.NONE):
             return self._primary._read()
         wanted = ReduceOp.from_variable_aggregation(self._aggregation)
-        # Each is read where it is, whatever is colocated around this with the first.
+        # Each copy is read on its device; a colocation with the first copy may be open around.
         with colocate_with(None, ignore_existing=True):
             reads = [copy._read() for copy in self._copies]
-        value = PerReplica(reads) if len(reads) > 1 else reads[0]
-        return self._distribute_strategy.extended._reduce(wanted, value)
+        each = PerReplica(reads) if len(reads) > 1 else reads[0]
+        reduced: Tensor = self._distribute_strategy.extended._reduce(wanted, each)
+        return reduced
 
     def _as_graph_element(self) -> Tensor:
         here = self._where()
@@ -208,11 +220,11 @@ class SyncOnReadVariable(DistributedVariable):
         return self._together
 
     def value(self) -> Tensor:
-        """A read: this replica's copy, or what all come to."""
+        """A read: this replica's copy, or all copies combined."""
         return self._read()
 
-    def eval(self, session: Any = None) -> Any:
-        """What the copies come to."""
+    def eval(self, session: BaseSession | None = None) -> Any:
+        """The value of all copies combined."""
         return session_for(session, self.graph, "evaluate tensor").run(self._as_graph_element())
 
     def _saveable(self, name: str) -> SaveableObject:
@@ -222,12 +234,12 @@ class SyncOnReadVariable(DistributedVariable):
 class _Saveable(SaveableObject):
     """One value in the checkpoint for all copies."""
 
-    def __init__(self, variable: Any, value: Tensor, name: str) -> None:
+    def __init__(self, variable: DistributedVariable, value: Tensor, name: str) -> None:
         self._variable = variable
         first = variable._primary
         super().__init__(first.handle, [SaveSpec(value, "", name, variable.dtype, first.device)], name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Operation:
         """Assigns the restored value to all copies."""
         value = restored_tensors[0]
         if restored_shapes is not None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
-from tensorfleet.api.distribute.context import Mode, ReduceOp
+from tensorfleet.api.distribute.context import Function, Keywords, Mode, ReduceOp
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.replicas import ReplicaContext
 from tensorfleet.api.distribute.strategy import Strategy
+from tensorfleet.graph.operation import Operation
+
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+    from tensorfleet.api.distribute.inputs import InputContext, InputReplicationMode
+    from tensorfleet.api.variables.variable import Variable
 
 
 class DefaultReplicaContext(ReplicaContext):
@@ -46,35 +52,44 @@ class DefaultExtended(StrategyExtended):
         return 1
 
     @contextmanager
-    def _scope(self, strategy: Any) -> Iterator[Any]:
+    def _scope(self, strategy: Strategy) -> Iterator[Any]:
         if context.has_strategy():
             raise RuntimeError(
                 "Cannot nest tf.distribute.Strategy scopes: the default strategy is inside another."
             )
         yield strategy
 
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
         from tensorfleet.graph.scopes import colocate_with
 
         return colocate_with(colocate_with_variable.op)
 
-    def variable_created_in_scope(self, v: Any) -> bool:
+    def variable_created_in_scope(self, v: Variable) -> bool:
         return getattr(v, "_distribute_strategy", None) is None
 
-    def call_for_each_replica(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+    def call_for_each_replica(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         with context.entered(default_mode()):
             return fn(*args, **(kwargs or {}))
 
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any) -> list:
+    def batch_reduce_to(
+        self, reduce_op: ReduceOp | str, value_destination_pairs: Iterable[tuple[Any, Any]]
+    ) -> list[Any]:
         return [value for value, _ in value_destination_pairs]
 
-    def _reduce(self, reduce_op: ReduceOp, value: Any) -> Any:
+    def _reduce(self, reduce_op: ReduceOp, value: object) -> Any:
         return value
 
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast_to(self, tensor: object, destinations: object) -> Any:
         return tensor
 
-    def update(self, var: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+    def update(
+        self,
+        var: Variable,
+        fn: Function,
+        args: Sequence[Any] = (),
+        kwargs: Keywords = None,
+        group: bool = True,
+    ) -> Any:
         from tensorfleet.graph.scopes import colocate_with
 
         with colocate_with(var.op):
@@ -82,43 +97,52 @@ class DefaultExtended(StrategyExtended):
         return made if group else (made,)
 
     def update_non_slot(
-        self, colocate_with: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True
+        self,
+        colocate_with: object,
+        fn: Function,
+        args: Sequence[Any] = (),
+        kwargs: Keywords = None,
+        group: bool = True,
     ) -> Any:
         made = fn(*args, **(kwargs or {}))
         return made if group else (made,)
 
-    def non_slot_devices(self, var_list: list) -> Any:
+    def non_slot_devices(self, var_list: list[Variable]) -> Variable:
         return min(var_list, key=lambda v: v.name)
 
-    def read_var(self, v: Any) -> Any:
+    def read_var(self, v: Variable) -> Any:
         from tensorfleet.ops.array.basic import identity
 
         return identity(v)
 
-    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def _experimental_distribute_dataset(self, dataset: Dataset) -> Dataset:
         return dataset
 
-    def _experimental_distribute_datasets_from_function(self, dataset_fn: Callable) -> Any:
+    def _experimental_distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any]
+    ) -> Any:
         return dataset_fn(self._input_context())
 
-    def _make_dataset_iterator(self, dataset: Any) -> Any:
+    def _make_dataset_iterator(self, dataset: Dataset) -> _DefaultIterator:
         return _DefaultIterator(dataset)
 
-    def _make_input_fn_iterator(self, input_fn: Callable, replication_mode: Any = None) -> Any:
+    def _make_input_fn_iterator(
+        self, input_fn: Callable[[InputContext], Any], replication_mode: InputReplicationMode | None = None
+    ) -> _DefaultIterator:
         return _DefaultIterator(input_fn(self._input_context()))
 
 
 class _DefaultIterator:
     """An iterator over a dataset as it is."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Dataset) -> None:
         self._iterator = dataset.make_initializable_iterator()
 
     def get_next(self) -> Any:
         """The next element."""
         return self._iterator.get_next()
 
-    def initialize(self) -> Any:
+    def initialize(self) -> Operation:
         """The operation that starts it."""
         return self._iterator.initializer
 

@@ -1,29 +1,23 @@
-"""`tf.distribute.StrategyExtended`: what optimizers, variables and input need to know of a strategy.
+"""`tf.distribute.StrategyExtended`: the part of a strategy that optimizers, variables and input use.
 
 Strategies differ in their devices (`worker_devices`, `parameter_devices`), in how they make variables
-(`_create_variable`) and, with several workers, in how they add up what those have (`_add_up`).
+(`_create_variable`) and, with several workers, in how they add up their values (`_sum_over_workers`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context, inputs, reducing
-from tensorfleet.api.distribute.context import Mode, ReduceOp
-from tensorfleet.api.distribute.values import (
-    Mirrored,
-    is_distributed,
-    parts_of,
-    regroup,
-    select,
-    select_copy,
-)
+from tensorfleet.api.distribute.context import ClusterLike, Function, Keywords, Mode, ReduceOp
+from tensorfleet.api.distribute.values import Mirrored, is_distributed, parts_of, regroup, select, select_copy
 from tensorfleet.api.variables.creation import variable_creator_scope
 from tensorfleet.api.variables.scope import get_variable_scope
-from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
+from tensorfleet.api.variables.variable import Variable, VariableAggregation, VariableSynchronization
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -31,7 +25,16 @@ from tensorfleet.graph.scopes import control_dependencies, get_default_graph, na
 from tensorfleet.graph.stacks import replaced
 from tensorfleet.ops.array.basic import group as group_ops
 
-_NUMBERED = re.compile(r"_\d+(?=/|$)")
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+    from tensorfleet.api.distribute.cross_device import CrossDeviceOps
+    from tensorfleet.api.distribute.inputs import InputContext, InputIterator, InputReplicationMode
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.api.variables.types import VariableMaker
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.session.session import BaseSession
+
+_NAME_SUFFIX = re.compile(r"_\d+(?=/|$)")
 
 
 class StrategyExtended:
@@ -39,22 +42,22 @@ class StrategyExtended:
 
     _is_default = False
     _has_copies = False
-    _cross_device_ops: Any = None
+    _cross_device_ops: CrossDeviceOps | None = None
     _default_device: str | None = None
     _first_replica = 0
 
-    def __init__(self, container_strategy: Any) -> None:
-        self._strategy = container_strategy
-        self._colocated: Any = None
-        self._shared: dict[str, list] | None = None
+    def __init__(self, container_strategy: Strategy | None) -> None:
+        self._strategy: Strategy = container_strategy  # type: ignore[assignment]  # `Strategy` sets it
+        self._colocated: Variable | None = None
+        self._shared: dict[str, list[Variable]] | None = None
 
-    def _container_strategy_is(self, strategy: Any) -> None:
+    def _container_strategy_is(self, strategy: Strategy) -> None:
         self._strategy = strategy
 
-    def _container_strategy(self) -> Any:
+    def _container_strategy(self) -> Strategy:
         return self._strategy
 
-    # -- what a strategy says of itself --
+    # -- devices and roles --
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -95,25 +98,31 @@ class StrategyExtended:
         """Whether this process writes summaries."""
         return True
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
+    def _configure(
+        self,
+        session_config: ConfigProto | None,
+        cluster_spec: ClusterLike | None,
+        task_type: str | None,
+        task_id: int | None,
+    ) -> None:
         """A strategy of one machine has nothing to learn of a cluster."""
 
-    def _update_config_proto(self, config_proto: Any) -> Any:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = type(config_proto)()
         made.CopyFrom(config_proto)
         return made
 
     # -- variables --
 
-    def _scope(self, strategy: Any) -> Any:
+    def _scope(self, strategy: Strategy) -> AbstractContextManager[Strategy]:
         return Scope(self, strategy)
 
-    def _surround(self, blocks: ExitStack) -> None:
-        """Enters what else belongs to the scope: a device, if there is one for all that has none."""
+    def _enter_scopes(self, blocks: ExitStack) -> None:
+        """Enters the other contexts of the scope: the default device, if there is one."""
         if self._default_device is not None:
             blocks.enter_context(get_default_graph().device(self._default_device))
 
-    def _creator(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _creator(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         kwargs["use_resource"] = True
         kwargs.setdefault("name", None)
         synchronization = kwargs["synchronization"] = (
@@ -129,58 +138,60 @@ class StrategyExtended:
             return self._create_variable(next_creator, **kwargs)
         return self._create_shared(next_creator, kwargs)
 
-    def _create_shared(self, next_creator: Callable, kwargs: dict[str, Any]) -> Any:
+    def _create_shared(self, next_creator: VariableMaker, kwargs: dict[str, Any]) -> Variable:
         """The first replica makes a variable, the others find it, by the order in which they ask."""
         replica = context.get_replica_context()
         if replica is None:
             return self._create_variable(next_creator, **kwargs)
         assert self._shared is not None
-        made = self._shared.setdefault(_NUMBERED.sub("", kwargs.get("name") or "Variable"), [])
+        # By the name without numbers: in a second replica `unique_name` has counted on.
+        made: list[Variable] = self._shared.setdefault(
+            _NAME_SUFFIX.sub("", kwargs.get("name") or "Variable"), []
+        )
         if replica._index == 0:
             made.append(self._create_variable(next_creator, **kwargs))
             return made[-1]
         taken = replica.__dict__.setdefault("_taken", {})
-        number = taken[id(made)] = taken.get(id(made), 0) + 1
+        number: int = taken.get(id(made), 0) + 1
+        taken[id(made)] = number
         if number > len(made):
             raise RuntimeError(
                 f"Replica {replica._index} makes a variable {kwargs.get('name')!r} that the first replica does not make."
             )
         return made[number - 1]
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         return next_creator(**kwargs)
 
-    @contextmanager
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
         """A block whose new variables are where another one is."""
-        with replaced(self, "_colocated", colocate_with_variable):
-            yield
+        return replaced(self, "_colocated", colocate_with_variable)
 
-    def variable_created_in_scope(self, v: Any) -> bool:
+    def variable_created_in_scope(self, v: Variable) -> bool:
         """Whether a variable belongs to this strategy."""
         return getattr(v, "_distribute_strategy", None) is self._strategy
 
-    def read_var(self, v: Any) -> Tensor:
+    def read_var(self, v: Variable) -> Tensor:
         """A variable's value, above the replicas."""
         return v.value() if hasattr(v, "_copies") else apply("Identity", to_tensor(v))
 
-    def value_container(self, value: Any) -> Any:
+    def value_container(self, value: object) -> Any:
         """The variable that something is a copy of, or itself."""
         return getattr(value, "_container", value)
 
-    def non_slot_devices(self, var_list: list) -> Any:
+    def non_slot_devices(self, var_list: list[Variable]) -> Any:
         """Where an optimizer's own variables, those without a slot, belong."""
         return self.worker_devices
 
     # -- replicas --
 
-    def call_for_each_replica(self, fn: Callable, args: Any = (), kwargs: Any = None) -> Any:
+    def call_for_each_replica(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         """Calls `fn` for each replica, with its part of the arguments."""
         context.require_cross_replica(self._strategy)
         with self._strategy.scope():
             return self._call_for_each_replica(fn, args, kwargs or {})
 
-    def _call_for_each_replica(self, fn: Callable, args: Any, kwargs: Any) -> Any:
+    def _call_for_each_replica(self, fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         devices = self.worker_devices
         from tensorfleet.api.distribute.replicas import ReplicaContext, ThreadedReplica, run_replicas
 
@@ -200,7 +211,7 @@ class StrategyExtended:
             ]
             return run_replicas(self._strategy, replicas)
 
-    def _local_results(self, value: Any) -> tuple:
+    def _local_results(self, value: object) -> tuple[Any, ...]:
         if isinstance(value, (list, tuple, dict)):
             count = len(self.worker_devices)
             return tuple(select_copy(i, value) for i in range(count)) if count > 1 else (value,)
@@ -208,76 +219,90 @@ class StrategyExtended:
 
     # -- reductions --
 
-    def _add_up(self, values: list, reduce_op: ReduceOp) -> list:
-        """What several values come to over all workers; here, where there is one, themselves."""
+    def _sum_over_workers(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
+        """The sums of values over all workers; here, with one worker, the values."""
         return values
 
-    def _mean_over_workers(self, values: list) -> list:
+    def _mean_over_workers(self, values: list[Any]) -> list[Any]:
         """The means, over all workers, of values that each has one of."""
         return values
 
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
+    def reduce_to(self, reduce_op: ReduceOp | str, value: object, destinations: object) -> Any:
         """The sum or mean over the replicas, on each of the devices asked for."""
         context.require_cross_replica(self._strategy)
         return self._reduce_to(ReduceOp.of(reduce_op), value, destinations)
 
-    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+    def _reduce_to(self, reduce_op: ReduceOp, value: object, destinations: object) -> Any:
         return self._batch_reduce_to(reduce_op, [(value, destinations)])[0]
 
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any) -> list:
+    def batch_reduce_to(
+        self, reduce_op: ReduceOp | str, value_destination_pairs: Iterable[tuple[Any, Any]]
+    ) -> list[Any]:
         """`reduce_to` for many values at once."""
         context.require_cross_replica(self._strategy)
         pairs, wanted = list(value_destination_pairs), ReduceOp.of(reduce_op)
+        # A strategy of a user's own overrides `_reduce_to` only.
         if type(self)._reduce_to is not StrategyExtended._reduce_to:
             return [self._reduce_to(wanted, value, destinations) for value, destinations in pairs]
         return self._batch_reduce_to(wanted, pairs)
 
-    def _batch_reduce_to(self, wanted: ReduceOp, pairs: list) -> list:
+    def _batch_reduce_to(self, wanted: ReduceOp, pairs: list[tuple[Any, Any]]) -> list[Any]:
         done: dict[int, Any] = {}
         totals, places, own = [], [], []
+        own_ops = self._cross_device_ops
         for i, (value, destinations) in enumerate(pairs):
             if not is_distributed(value) and not self._differs(value):
                 done[i] = reducing.not_distributed(wanted, value, self._num_replicas_in_sync)
             elif isinstance(value, Mirrored) and wanted is ReduceOp.MEAN:
                 done[i] = value
-            elif self._cross_device_ops is not None:
+            elif own_ops is not None:
                 own.append(i)
             else:
                 where = reducing.devices_of(destinations)
                 parts = list(parts_of(value))
                 totals.append(reducing.combine(wanted, parts, where[0], self._num_replicas_in_sync))
                 places.append((i, where))
-        for (i, where), total in zip(places, self._add_up(totals, wanted), strict=True):
+        # All sums in one call: between workers they travel together.
+        for (i, where), total in zip(places, self._sum_over_workers(totals, wanted), strict=True):
             done[i] = reducing.copied(total, where)
-        if own:
-            found = self._cross_device_ops.batch_reduce(wanted, [pairs[i] for i in own])
+        if own_ops is not None and own:
+            found = own_ops.batch_reduce(wanted, [pairs[i] for i in own])
             done.update(zip(own, found, strict=True))
         return [done[i] for i in range(len(pairs))]
 
-    def _differs(self, value: Any) -> bool:
+    def _differs(self, value: object) -> bool:
         """Whether a value that is one in this process may be another in other workers."""
         return False
 
-    def _reduce(self, reduce_op: ReduceOp, value: Any) -> Any:
+    def _reduce(self, reduce_op: ReduceOp, value: object) -> Any:
         named = type(self).worker_devices is not StrategyExtended.worker_devices
         where = getattr(parts_of(value)[0], "device", "") or (
             self.worker_devices[0] if named else "/device:CPU:0"
         )
         return self._local_results(self.reduce_to(reduce_op, value, where))[0]
 
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+    def broadcast_to(self, tensor: TensorLike, destinations: object) -> Any:
         """A value on each of the devices asked for."""
         context.require_cross_replica(self._strategy)
         return reducing.copied(tensor, reducing.devices_of(destinations))
 
     # -- updates --
 
-    def update(self, var: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
+    def update(
+        self,
+        var: Variable,
+        fn: Function,
+        args: Sequence[Any] = (),
+        kwargs: Keywords = None,
+        group: bool = True,
+    ) -> Any:
         """Calls `fn(copy, ...)` for each copy of a variable, with its part of the arguments."""
         context.require_cross_replica(self._strategy)
         return self._update(var, fn, args, kwargs or {}, group)
 
-    def _update(self, var: Any, fn: Callable, args: Any, kwargs: Any, group: bool) -> Any:
+    def _update(
+        self, var: Variable, fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any], group: bool
+    ) -> Any:
         results = []
         copies = parts_of(var)
         for i, copy in enumerate(copies):
@@ -290,13 +315,20 @@ class StrategyExtended:
         return self._updated(results, group)
 
     def update_non_slot(
-        self, colocate_with: Any, fn: Callable, args: Any = (), kwargs: Any = None, group: bool = True
+        self,
+        colocate_with: object,
+        fn: Function,
+        args: Sequence[Any] = (),
+        kwargs: Keywords = None,
+        group: bool = True,
     ) -> Any:
-        """Calls `fn` on each of the devices that `non_slot_devices` gave."""
+        """Calls `fn` on each of the devices of `non_slot_devices`."""
         context.require_cross_replica(self._strategy)
         return self._update_non_slot(colocate_with, fn, args, kwargs or {}, group)
 
-    def _update_non_slot(self, colocate_with: Any, fn: Callable, args: Any, kwargs: Any, group: bool) -> Any:
+    def _update_non_slot(
+        self, colocate_with: object, fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any], group: bool
+    ) -> Any:
         results = []
         devices = reducing.devices_of(colocate_with)
         for i, where in enumerate(devices):
@@ -304,8 +336,8 @@ class StrategyExtended:
                 results.append(fn(*select_copy(i, args), **select_copy(i, kwargs)))
         return self._updated(results, group)
 
-    def _updated(self, results: list, group: bool) -> Any:
-        """The results of updates; grouped, none is there before all are."""
+    def _updated(self, results: list[Any], group: bool) -> Any:
+        """The results of updates; with `group`, none is available before all are."""
         if not group:
             return tuple(results)
         if len(results) == 1:
@@ -315,6 +347,7 @@ class StrategyExtended:
         live = [r for r in results if r is not None]
         if not live:
             return None
+        # Nothing may read one copy before all are updated: copies would differ.
         together = group_ops(*[r if isinstance(r, Operation) else r.op for r in live])
         if any(isinstance(r, Operation) for r in live):
             return together
@@ -326,46 +359,50 @@ class StrategyExtended:
 
     # -- input --
 
-    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+    def _experimental_distribute_dataset(self, dataset: Dataset) -> Any:
         return inputs.DistributedDataset(self, dataset, True)
 
-    def _experimental_distribute_datasets_from_function(self, dataset_fn: Callable) -> Any:
+    def _experimental_distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any]
+    ) -> Any:
         return inputs.DistributedDataset(self, dataset_fn(self._input_context()), False)
 
-    def _make_dataset_iterator(self, dataset: Any) -> Any:
+    def _make_dataset_iterator(self, dataset: Dataset) -> Any:
         return inputs.DistributedDataset(self, dataset, True).make_initializable_iterator()
 
-    def _make_input_fn_iterator(self, input_fn: Callable, replication_mode: Any = None) -> Any:
+    def _make_input_fn_iterator(
+        self, input_fn: Callable[[InputContext], Any], replication_mode: InputReplicationMode | None = None
+    ) -> Any:
         return inputs.FunctionIterator(self, input_fn(self._input_context()))
 
     def _input_context(self) -> inputs.InputContext:
         return inputs.InputContext(1, 0, self._num_replicas_in_sync)
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+    def experimental_make_numpy_dataset(self, numpy_input: object, session: BaseSession | None = None) -> Any:
         """A dataset of the rows of arrays."""
         context.require_cross_replica(self._strategy)
         return self._experimental_make_numpy_dataset(numpy_input, session)
 
-    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+    def _experimental_make_numpy_dataset(self, numpy_input: object, session: BaseSession | None) -> Any:
         return inputs.numpy_dataset(numpy_input)
 
     def experimental_run_steps_on_iterator(
-        self, fn: Callable, iterator: Any, iterations: int = 1, initial_loop_values: Any = None
-    ) -> Any:
+        self, fn: Function, iterator: InputIterator, iterations: int = 1, initial_loop_values: object = None
+    ) -> StepsContext:
         """Calls `fn(context, element)` for a number of elements, one after the other; gives one operation for all."""
         context.require_cross_replica(self._strategy)
         with self._strategy.scope():
             return self._experimental_run_steps_on_iterator(fn, iterator, iterations, initial_loop_values)
 
     def _experimental_run_steps_on_iterator(
-        self, fn: Callable, iterator: Any, iterations: int, initial_loop_values: Any = None
-    ) -> Any:
-        done: list = []
+        self, fn: Function, iterator: InputIterator, iterations: int, initial_loop_values: object = None
+    ) -> StepsContext:
+        done: list[Operation] = []
         steps = StepsContext()
         for _ in range(iterations):
             with control_dependencies(done):
                 result = fn(steps, iterator.get_next())
-                done = [group_ops(*[p for p in _operations(result)])]
+                done = [group_ops(*_operations(result))]
         steps.run_op = done[0]
         return steps
 
@@ -373,11 +410,11 @@ class StrategyExtended:
 class Scope:
     """The block of a strategy's variables. It may be entered again, also inside itself."""
 
-    def __init__(self, extended: StrategyExtended, strategy: Any) -> None:
+    def __init__(self, extended: StrategyExtended, strategy: Strategy) -> None:
         self._extended, self._strategy = extended, strategy
         self._entered: list[tuple[ExitStack, Any] | None] = []
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Strategy:
         here = context.current()
         if here.strategy is self._strategy:
             if here.replica is not None and not self._extended._is_default:
@@ -391,14 +428,14 @@ class Scope:
         with ExitStack() as blocks:
             blocks.enter_context(context.entered(Mode(self._strategy)))
             blocks.enter_context(variable_creator_scope(self._extended._creator))
-            self._extended._surround(blocks)
-            self._entered.append((blocks.pop_all(), _around()))
+            self._extended._enter_scopes(blocks)
+            self._entered.append((blocks.pop_all(), _open_scopes()))
         return self._strategy
 
     def __exit__(self, *error: Any) -> None:
         if self._entered[-1] is not None:
             blocks, before = self._entered[-1]
-            for what, was, now in zip(_AROUND, before, _around(), strict=True):
+            for what, was, now in zip(_SCOPE_KINDS, before, _open_scopes(), strict=True):
                 if was != now and (what != "Device" or self._extended._default_device is not None):
                     raise RuntimeError(
                         f"{what} scope nesting error: leave the blocks inside a strategy's scope before the scope."
@@ -407,35 +444,37 @@ class Scope:
         self._entered.pop()
 
 
-_AROUND = ("Variable creator", "Variable", "Device")
+_SCOPE_KINDS = ("Variable creator", "Variable", "Device")
 
 
-def _around() -> tuple:
-    """What a strategy's scope must find again as it was when it is left."""
+def _open_scopes() -> tuple[Any, ...]:
+    """The state that must be the same when a strategy's scope is left as when it was entered."""
     state = get_default_graph()._local()
     return list(state.creators), get_variable_scope(), list(state.devices)
 
 
 class StepsContext:
-    """What several steps in one run gave."""
+    """The results of several steps in one run."""
 
     def __init__(self) -> None:
-        self.run_op: Any = None
+        self.run_op: Operation | None = None
         self.last_step_outputs: dict[str, Any] = {}
         self.non_tensor_outputs: dict[str, Any] = {}
 
-    def set_last_step_output(self, name: str, output: Any, reduce_op: Any = None) -> None:
+    def set_last_step_output(
+        self, name: str, output: object, reduce_op: ReduceOp | str | None = None
+    ) -> None:
         """Keeps a result of the last step."""
         if reduce_op is not None:
             output = context.get_strategy().reduce(reduce_op, output)
         self.last_step_outputs[name] = output
 
-    def set_non_tensor_output(self, name: str, output: Any) -> None:
+    def set_non_tensor_output(self, name: str, output: object) -> None:
         """Keeps a result that is no tensor."""
         self.non_tensor_outputs[name] = output
 
 
-def _operations(result: Any) -> list:
+def _operations(result: object) -> list[Any]:
     if result is None:
         return []
     if isinstance(result, (list, tuple)):

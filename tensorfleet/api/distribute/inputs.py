@@ -1,10 +1,10 @@
-"""From a dataset to what each replica gets of it."""
+"""From a dataset to the elements of each replica."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies
 from tensorfleet.graph.sparse_tensor import SparseTensor
 
+if TYPE_CHECKING:
+    from tensorfleet.api.data.dataset import Dataset
+    from tensorfleet.api.distribute.extended import StrategyExtended
+
 
 class InputReplicationMode(enum.Enum):
     """How often an input function is called: once per worker."""
@@ -29,7 +33,7 @@ class InputReplicationMode(enum.Enum):
 
 
 class InputContext:
-    """What an input function may want to know: which of how many pipelines it makes, for how many replicas."""
+    """The argument of an input function: which of how many pipelines it makes, for how many replicas."""
 
     def __init__(
         self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1
@@ -38,9 +42,13 @@ class InputContext:
         self._input_pipeline_id = input_pipeline_id
         self._num_replicas_in_sync = num_replicas_in_sync
 
-    num_input_pipelines = readonly("_num_input_pipelines", "How many pipelines there are: one per worker.")
-    input_pipeline_id = readonly("_input_pipeline_id", "The number of this pipeline.")
-    num_replicas_in_sync = readonly("_num_replicas_in_sync", "How many replicas there are, on all workers.")
+    num_input_pipelines: int = readonly(
+        "_num_input_pipelines", "How many pipelines there are: one per worker."
+    )
+    input_pipeline_id: int = readonly("_input_pipeline_id", "The number of this pipeline.")
+    num_replicas_in_sync: int = readonly(
+        "_num_replicas_in_sync", "How many replicas there are, on all workers."
+    )
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
         """A replica's part of a batch; ValueError when it cannot be divided equally."""
@@ -55,15 +63,16 @@ class InputContext:
 class InputIterator:
     """An iterator whose elements are one value per replica."""
 
-    def __init__(self, extended: Any, iterator: Any, divided: bool) -> None:
+    def __init__(self, extended: StrategyExtended, iterator: Any, divided: bool) -> None:
         self._extended, self._iterator, self._divided = extended, iterator, divided
 
     @property
     def initializer(self) -> Operation:
         """The operation that starts the iterator."""
-        return self._iterator.initializer
+        initializer: Operation = self._iterator.initializer
+        return initializer
 
-    def initialize(self) -> list | Operation:
+    def initialize(self) -> list[Operation] | Operation:
         """The operation that starts the iterator; nothing to do for one that starts itself."""
         return self._iterator.initializer if self._iterator._initializer is not None else []
 
@@ -72,7 +81,7 @@ class InputIterator:
         devices = self._extended.worker_devices
         if self._divided:
             return self._parts(self._next(name), devices)
-        found: list = []
+        found: list[Any] = []
         for where in devices:
             with placed(where), control_dependencies([] if not found else _first_tensor(found[-1])):
                 found.append(self._next(name))
@@ -81,7 +90,7 @@ class InputIterator:
     def _next(self, name: str | None) -> Any:
         return self._iterator.get_next(name)
 
-    def _parts(self, element: Any, devices: Any) -> Any:
+    def _parts(self, element: object, devices: Sequence[str]) -> Any:
         total, first = self._extended._num_replicas_in_sync, self._extended._first_replica
         if total == 1:
             return element
@@ -95,12 +104,12 @@ class InputIterator:
         return regroup(made)
 
 
-def _first_tensor(element: Any) -> list:
+def _first_tensor(element: object) -> list[Tensor]:
     first = flat_nest(element)[0]
     return [first.values if isinstance(first, SparseTensor) else first]
 
 
-def divided(batch: Any, index: int, total: int) -> Any:
+def divided(batch: Tensor | SparseTensor, index: int, total: int) -> Tensor | SparseTensor:
     """Part number `index` of a batch in `total` parts: equal ones, but for the last when they do not come out even."""
     if isinstance(batch, SparseTensor):
         return _divided_sparse(batch, index, total)
@@ -120,7 +129,7 @@ def divided(batch: Any, index: int, total: int) -> Any:
     return made
 
 
-def _bounds(size: Any, index: int, total: int) -> tuple[Any, Any]:
+def _bounds(size: Tensor, index: int, total: int) -> tuple[Any, Any]:
     part = apply("FloorDiv", size + (total - 1), total)
     return apply("Minimum", part * index, size), apply("Minimum", part * (index + 1), size)
 
@@ -133,14 +142,14 @@ def _divided_sparse(batch: SparseTensor, index: int, total: int) -> SparseTensor
     rest = apply("Cast", shape[1:], DstT=dtypes.int32)
     start = apply("ConcatV2", [begin[None], rest * 0], 0)
     size = apply("ConcatV2", [(end - begin)[None], rest], 0)
-    to64 = lambda t: apply("Cast", t, DstT=dtypes.int64)  # noqa: E731
-    return sparse_slice(batch, to64(start), to64(size))
+    start, size = (apply("Cast", t, DstT=dtypes.int64) for t in (start, size))
+    return sparse_slice(batch, start, size)
 
 
 class DistributedDataset:
     """A dataset whose batches are divided among replicas; `tf.data.make_initializable_iterator` takes it."""
 
-    def __init__(self, extended: Any, dataset: Any, divided: bool) -> None:
+    def __init__(self, extended: StrategyExtended, dataset: Dataset, divided: bool) -> None:
         self._extended, self._dataset, self._divided = extended, dataset, divided
         self._structure = dataset._structure
 
@@ -152,24 +161,24 @@ class DistributedDataset:
         """An iterator that needs no initializer."""
         return InputIterator(self._extended, make_one_shot(self._dataset), self._divided)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise RuntimeError(
             "A dataset is run through in Python only with eager execution: use tf.data.make_initializable_iterator."
         )
 
 
 class FunctionIterator(InputIterator):
-    """An iterator over what an input function gives: a dataset, or a function that makes the tensors of an element."""
+    """An iterator over the result of an input function: a dataset, or a function that makes the tensors of an element."""
 
-    def __init__(self, extended: Any, given: Any) -> None:
-        self._function: Callable | None = None
+    def __init__(self, extended: Any, given: Dataset | Callable[[], Any]) -> None:
+        self._function: Callable[[], Any] | None = None
         if callable(given) and not hasattr(given, "_variant_tensor"):
             self._function = given
             super().__init__(extended, None, False)
         else:
             super().__init__(extended, make_initializable(given, None), False)
 
-    def initialize(self) -> list | Operation:
+    def initialize(self) -> list[Operation] | Operation:
         """The operation that starts the dataset's iterator; a function needs none."""
         return [] if self._function is not None else super().initialize()
 
@@ -177,7 +186,7 @@ class FunctionIterator(InputIterator):
         return super()._next(name) if self._function is None else self._function()
 
 
-def numpy_dataset(numpy_input: Any) -> Any:
+def numpy_dataset(numpy_input: object) -> Dataset:
     """A dataset of the rows of a nest of arrays."""
     from tensorfleet.api.data.dataset import Dataset
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tensorfleet.api.distribute.context import ClusterLike
 from tensorfleet.api.distribute.copies import (
     AggregatingVariable,
     DistributedVariable,
@@ -16,16 +17,28 @@ from tensorfleet.api.distribute.cross_device import CrossDeviceOps
 from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.reducing import placed
 from tensorfleet.api.distribute.strategy import Strategy
-from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
+from tensorfleet.api.variables.variable import (
+    ResourceVariable,
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+)
 from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.base.properties import readonly
 from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import VariableMaker
+    from tensorfleet.base.protos import ConfigProto
 
-def full_name(device: Any, task: DeviceSpec | None = None) -> str:
-    """A device's name with its task: this one unless it says another."""
+
+def full_name(device: str | DeviceSpec, task: DeviceSpec | None = None) -> str:
+    """A device's name with its task: `task`, unless the name has another."""
+    # Full names, because devices are compared as text.
     spec = DeviceSpec(replica=0, task=0, device_type="CPU", device_index=0)
     if task is not None:
         spec.merge_from(task)
@@ -33,7 +46,7 @@ def full_name(device: Any, task: DeviceSpec | None = None) -> str:
     return spec.to_string()
 
 
-def on_task(task: DeviceSpec, device: Any) -> str:
+def on_task(task: DeviceSpec, device: str | DeviceSpec) -> str:
     """A device's name, on another task."""
     spec = device if isinstance(device, DeviceSpec) else DeviceSpec.from_string(device)
     return full_name(spec.replace(job=task.job, replica=task.replica, task=task.task))
@@ -60,7 +73,7 @@ def local_devices() -> list[str]:
 class OneDeviceExtended(StrategyExtended):
     """One replica, variables and all, on one device."""
 
-    def __init__(self, container_strategy: Any, device: str) -> None:
+    def __init__(self, container_strategy: Strategy | None, device: str) -> None:
         super().__init__(container_strategy)
         self._device = full_name(device)
 
@@ -69,7 +82,7 @@ class OneDeviceExtended(StrategyExtended):
         """The device."""
         return (self._device,)
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         with placed(self._device):
             made = next_creator(**kwargs)
         made._distribute_strategy = self._strategy
@@ -83,12 +96,36 @@ class OneDeviceStrategy(Strategy):
         super().__init__(OneDeviceExtended(None, device))
 
 
-class MirroredExtended(StrategyExtended):
+class ClusterExtended(StrategyExtended):
+    """A strategy that uses the cluster it is configured with."""
+
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
+        raise AssertionError("each strategy uses a cluster in its own way")
+
+    def _configure(
+        self,
+        session_config: ConfigProto | None,
+        cluster_spec: ClusterLike | None,
+        task_type: str | None,
+        task_id: int | None,
+    ) -> None:
+        if cluster_spec:
+            self._set_cluster(ClusterSpec(cluster_spec), task_type, task_id or 0)
+        if session_config is not None:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+
+
+class MirroredExtended(ClusterExtended):
     """A replica on each device, and a copy of each variable beside it."""
 
     _has_copies = True
 
-    def __init__(self, container_strategy: Any, devices: Sequence[Any], cross_device_ops: Any = None) -> None:
+    def __init__(
+        self,
+        container_strategy: Strategy | None,
+        devices: Sequence[Any],
+        cross_device_ops: CrossDeviceOps | None = None,
+    ) -> None:
         super().__init__(container_strategy)
         self._devices = tuple(full_name(d) for d in devices)
         if not self._devices:
@@ -99,21 +136,16 @@ class MirroredExtended(StrategyExtended):
             raise ValueError("cross_device_ops must be an instance of tf.distribute.CrossDeviceOps.")
         self._cross_device_ops = cross_device_ops
 
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """The device of each replica of this process."""
-        return self._devices
+    worker_devices: tuple[str, ...] = readonly("_devices", "The device of each replica of this process.")
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
-        """Of a cluster it takes the same devices of every worker: one graph has the replicas of all."""
-        tasks = trainers(ClusterSpec(cluster_spec or {}))
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
+        """Takes the same devices of every worker: one graph has the replicas of all."""
+        tasks = trainers(cluster)
         if tasks:
             own = dict.fromkeys(DeviceSpec.from_string(d).replace(job=None, task=None) for d in self._devices)
             self._devices = tuple(on_task(task, device) for task in tasks for device in own)
-        if session_config is not None:
-            session_config.CopyFrom(self._update_config_proto(session_config))
 
-    def _update_config_proto(self, config_proto: Any) -> Any:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)
         made.isolate_session_state = True
         tasks = {(spec.job, spec.task) for spec in map(DeviceSpec.from_string, self._devices) if spec.job}
@@ -122,14 +154,16 @@ class MirroredExtended(StrategyExtended):
             made.device_filters.extend(f"/job:{job}/task:{index}" for job, index in sorted(tasks))
         return made
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         if self._colocated is not None and not hasattr(self._colocated, "_copies"):
             with placed(self._colocated.device):
                 return next_creator(**kwargs)
         return copies(self, self.parameter_devices, next_creator, kwargs)
 
 
-def copies(extended: Any, devices: Sequence[Any], next_creator: Callable, kwargs: dict[str, Any]) -> Any:
+def copies(
+    extended: StrategyExtended, devices: Sequence[Any], next_creator: VariableMaker, kwargs: dict[str, Any]
+) -> DistributedVariable:
     """A variable with a copy on each device; fewer devices than there are replicas are those of parameter servers."""
     collections = kwargs.pop("collections", None)
     if collections is None:
@@ -144,13 +178,14 @@ def copies(extended: Any, devices: Sequence[Any], next_creator: Callable, kwargs
     if not on_read:
         kwargs["synchronization"] = VariableSynchronization.ON_WRITE
     kwargs.update(collections=[], trainable=False)  # the whole is in the collections, not its copies
-    made: list = []
+    made: list[Any] = []
     for i, where in enumerate(devices):
         if i:
             kwargs["name"] = f"{made[0].op.name}/replica_{i}/"
             kwargs["initial_value"] = _same_as(made[0], where)
         with placed(where):
             made.append(next_creator(**kwargs))
+        # Set afterwards: a trainable copy would have joined the collection.
         made[-1]._trainable = trainable
     own = on_read and len(devices) == len(extended.worker_devices)
     shared = AggregatingVariable if len(devices) < len(extended.worker_devices) else MirroredVariable
@@ -164,8 +199,8 @@ def copies(extended: Any, devices: Sequence[Any], next_creator: Callable, kwargs
     return result
 
 
-def _same_as(first: Any, where: str) -> Callable[[], Any]:
-    def value() -> Any:
+def _same_as(first: ResourceVariable, where: str) -> Callable[[], Any]:
+    def value() -> Tensor:
         with placed(where):
             return apply("Identity", first.initial_value)
 
@@ -175,7 +210,11 @@ def _same_as(first: Any, where: str) -> Callable[[], Any]:
 class MirroredStrategy(Strategy):
     """A replica on each of a machine's devices; all have the same variables, and apply the sum of their gradients."""
 
-    def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
+    def __init__(
+        self,
+        devices: Sequence[str | DeviceSpec] | None = None,
+        cross_device_ops: CrossDeviceOps | None = None,
+    ) -> None:
         wanted = local_devices() if devices is None else list(devices)
         super().__init__(MirroredExtended(None, wanted, cross_device_ops))
 
@@ -183,13 +222,15 @@ class MirroredStrategy(Strategy):
 class CentralStorageExtended(MirroredExtended):
     """A replica on each device, the variables on one."""
 
-    def __init__(self, container_strategy: Any, devices: Sequence[Any], parameter_device: Any) -> None:
+    def __init__(
+        self, container_strategy: Strategy | None, devices: Sequence[Any], parameter_device: str | None
+    ) -> None:
         super().__init__(container_strategy, devices)
         default = self._devices[0] if len(self._devices) == 1 else "/device:CPU:0"
         self._parameter_device = full_name(parameter_device or default)
         self._cluster_spec = None
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         if len(self._devices) > 1:
             return super()._create_variable(next_creator, **kwargs)
         with placed(self._parameter_device):
@@ -202,17 +243,19 @@ class CentralStorageExtended(MirroredExtended):
         """The device of the variables."""
         return (self._parameter_device,)
 
-    def non_slot_devices(self, var_list: list) -> Any:
+    def non_slot_devices(self, var_list: list[Variable]) -> str:
         return self._parameter_device
 
-    def _surround(self, blocks: ExitStack) -> None:
+    def _enter_scopes(self, blocks: ExitStack) -> None:
         blocks.enter_context(get_default_graph().device(self._parameter_device))
 
 
 class CentralStorageStrategy(Strategy):
     """A replica on each of a machine's devices, and the variables, once, on the CPU or on the only device."""
 
-    def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
+    def __init__(
+        self, compute_devices: Sequence[str | DeviceSpec] | None = None, parameter_device: str | None = None
+    ) -> None:
         wanted = local_devices() if compute_devices is None else list(compute_devices)
         super().__init__(CentralStorageExtended(None, wanted, parameter_device))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored
 from tensorfleet.api.distribute.context import ReduceOp
@@ -12,9 +12,10 @@ from tensorfleet.api.distribute.reducing import placed
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.cluster.membership import tf_config
 from tensorfleet.cluster.membership.spec import ClusterSpec
-from tensorfleet.graph.apply import apply, apply_any, apply_list
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
@@ -22,8 +23,14 @@ from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 from tensorfleet.ops.array.concat import concat
 from tensorfleet.ops.control.collectives import RANK
 
-_GROUP = 1
-_SENT = {"bool", "float16", "bfloat16", "float32", "float64", "int32", "int64"}
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import InitializerLike, VariableMaker
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.cluster.server import Server
+
+_GROUP_KEY = 1
+# The types that collectives carry; a string or a resource starts from the worker's own initializer.
+_BROADCAST_DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int32", "int64"}
 
 
 class CollectiveCommunication(enum.Enum):
@@ -37,18 +44,20 @@ class CollectiveCommunication(enum.Enum):
 class MultiWorkerExtended(mirrored.MirroredExtended):
     """A replica on each device of each worker, and a copy of each variable beside it."""
 
-    def __init__(self, container_strategy: Any, cluster: ClusterSpec, job: str | None, index: int) -> None:
+    def __init__(
+        self, container_strategy: Strategy | None, cluster: ClusterSpec, job: str | None, index: int
+    ) -> None:
         super().__init__(container_strategy, mirrored.local_devices())
         self._workers = 1
         self._rank = 0
         self._leader = ""
         self._task: DeviceSpec | None = None
         self._cluster = cluster
-        self._server: Any = None
-        self._join(cluster, job, index)
+        self._server: Server | None = None
+        self._set_cluster(cluster, job, index)
 
-    def _join(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
-        """Learns which of the cluster's workers this is. A task of another job, such as an evaluator, is by itself."""
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int) -> None:
+        """Finds this worker in the cluster. A task of another job, such as an evaluator, works alone."""
         tasks = mirrored.trainers(cluster)
         own = DeviceSpec(job=job, replica=0, task=index)
         if tasks and job in cluster.jobs and job not in {task.job for task in tasks}:
@@ -65,17 +74,12 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._leader = mirrored.full_name("/device:CPU:0", tasks[0])
         self._devices = tuple(mirrored.on_task(self._task, name) for name in self._devices)
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
-        if cluster_spec:
-            self._join(ClusterSpec(cluster_spec), task_type, task_id or 0)
-        if session_config is not None:
-            session_config.CopyFrom(self._update_config_proto(session_config))
-
-    def _update_config_proto(self, config_proto: Any) -> Any:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)
+        # With several workers the state is on servers, where all sessions of a worker must find it.
         made.isolate_session_state = self._workers == 1
         if self._workers > 1:
-            # Workers meet at the first one; what else there is in the cluster need not run.
+            # Workers meet at the first one; other tasks of the cluster need not run.
             del made.device_filters[:]
             wanted = {
                 f"/job:{s.job}/task:{s.task}"
@@ -106,23 +110,23 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _input_context(self) -> inputs.InputContext:
         return inputs.InputContext(self._workers, self._rank, self._num_replicas_in_sync)
 
-    # -- what workers do together --
+    # -- collectives --
 
     def _keys(self) -> dict[str, Any]:
         """The next keys: programs of all workers ask in the same order."""
         graph = get_default_graph()
         number = graph.__dict__["_collective_instances"] = graph.__dict__.get("_collective_instances", 0) + 1
-        return {"group_size": self._workers, "group_key": _GROUP, "instance_key": number}
+        return {"group_size": self._workers, "group_key": _GROUP_KEY, "instance_key": number}
 
-    def _together(self, kind: str, *values: Any, **attrs: Any) -> Tensor:
+    def _collective(self, kind: str, *values: Tensor, **attrs: Any) -> Tensor:
         graph = get_default_graph()
         with placed(self._leader), graph._attr_scope({RANK: self._rank, "_class": None}):
-            return apply_any(kind, *values, **self._keys(), **attrs)
+            return apply(kind, *values, **self._keys(), **attrs)
 
-    def _differs(self, value: Any) -> bool:
+    def _differs(self, value: object) -> bool:
         return self._workers > 1 and isinstance(value, (Tensor, IndexedSlices, Variable))
 
-    def _add_up(self, values: list, reduce_op: ReduceOp) -> list:
+    def _sum_over_workers(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
         """The sums over all workers: those of one type travel together."""
         if self._workers == 1 or not values:
             return values
@@ -134,7 +138,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                 flat = [apply("Reshape", tensors[i], [-1]) for i in numbers]
                 sizes = apply("Pack", [apply("Size", t) for t in flat])
                 packed = flat[0] if len(flat) == 1 else concat(flat, 0)
-            total = self._together(
+            total = self._collective(
                 "CollectiveReduce", packed, merge_op="Add", final_op="Id", subdiv_offsets=[0]
             )
             with placed(self._devices[0]):
@@ -146,13 +150,13 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                     found[i].set_shape(tensors[i].shape)
         return [found[i] for i in range(len(tensors))]
 
-    def _mean_over_workers(self, values: list) -> list:
+    def _mean_over_workers(self, values: list[Any]) -> list[Any]:
         if self._workers == 1:
             return values
-        totals = self._add_up(values, ReduceOp.SUM)
+        totals = self._sum_over_workers(values, ReduceOp.SUM)
         return [t / to_tensor(self._workers, t.dtype.base_dtype) for t in totals]
 
-    def _start_server(self) -> Any:
+    def _start_server(self) -> tuple[str, ConfigProto]:
         """This worker's server, which its process starts once, and the configuration of sessions with it."""
         from tensorfleet.base.protos import ConfigProto
         from tensorfleet.cluster.server import Server
@@ -165,28 +169,29 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
     def _part_of(self, size: int) -> slice:
         """Which rows of a batch are this worker's: all of one that is too small to be divided."""
+        # Rounded up, so that only the last worker has fewer rows.
         part = -(-size // self._workers)
         if self._workers == 1 or part * (self._workers - 1) >= size:
             return slice(None)
         return slice(part * self._rank, part * (self._rank + 1))
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         get_default_graph().__dict__["_of_workers"] = self
         local = GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
         if self._workers > 1 and not local:
             kwargs["initial_value"] = self._from_first(kwargs.get("initial_value"), kwargs.get("dtype"))
         return super()._create_variable(next_creator, **kwargs)
 
-    def _from_first(self, given: Any, dtype: Any) -> Callable[[], Any]:
+    def _from_first(self, given: InitializerLike, dtype: DTypeLike | None) -> Callable[[], Any]:
         """The initial value that the first worker has, so that all start alike."""
 
-        def value() -> Any:
+        def value() -> Tensor:
             mine = to_tensor(given() if callable(given) else given, dtype)
-            if not mine.shape.is_fully_defined() or mine.dtype.base_dtype.name not in _SENT:
+            if not mine.shape.is_fully_defined() or mine.dtype.base_dtype.name not in _BROADCAST_DTYPES:
                 return mine
             if self._rank == 0:
-                return self._together("CollectiveBcastSend", mine, shape=mine.shape)
-            return self._together("CollectiveBcastRecv", T=mine.dtype.base_dtype, shape=mine.shape)
+                return self._collective("CollectiveBcastSend", mine, shape=mine.shape)
+            return self._collective("CollectiveBcastRecv", T=mine.dtype.base_dtype, shape=mine.shape)
 
         return value
 
@@ -198,7 +203,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     is `MirroredStrategy`.
     """
 
-    def __init__(self, communication: Any = CollectiveCommunication.AUTO) -> None:
+    def __init__(self, communication: CollectiveCommunication | str = CollectiveCommunication.AUTO) -> None:
         CollectiveCommunication(communication)
         told = tf_config.read()
         super().__init__(MultiWorkerExtended(None, told.cluster, told.task_type, told.task_index or 0))

@@ -25,7 +25,12 @@ _PLACES = {
     "experimental.MultiWorkerMirroredStrategy": "multi_worker",
     "experimental.ParameterServerStrategy": "parameter_server",
 }
-_OLD = ("CollectiveAllReduceStrategy", "MirroredStrategy", "OneDeviceStrategy", "ParameterServerStrategy")
+_CONTRIB_NAMES = (
+    "CollectiveAllReduceStrategy",
+    "MirroredStrategy",
+    "OneDeviceStrategy",
+    "ParameterServerStrategy",
+)
 
 
 def _load(full: str) -> Any:
@@ -42,7 +47,7 @@ def _from(module: str, name: str) -> Any:
 
 
 publish_lazily(_load, *(f"distribute.{name}" for name in _PLACES))
-publish_lazily(_load_old, *(f"contrib.distribute.{name}" for name in _OLD))
+publish_lazily(_load_old, *(f"contrib.distribute.{name}" for name in _CONTRIB_NAMES))
 publish_lazily(
     lambda _: importlib.import_module("tensorfleet.api.distribute.coordinator"),
     "python.distribute.distribute_coordinator",

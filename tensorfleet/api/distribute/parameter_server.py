@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import inputs, mirrored, reducing
-from tensorfleet.api.distribute.extended import StrategyExtended
 from tensorfleet.api.distribute.strategy import Strategy
 from tensorfleet.api.train.device_setter import replica_device_setter
-from tensorfleet.cluster.membership.resolvers import TFConfigClusterResolver
+from tensorfleet.base.properties import readonly
+from tensorfleet.cluster.membership.resolvers import ClusterResolver, TFConfigClusterResolver
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.scopes import get_default_graph
 
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import VariableMaker
+    from tensorfleet.api.variables.variable import Variable
+    from tensorfleet.base.protos import ConfigProto
 
-class ParameterServerExtended(StrategyExtended):
+
+class ParameterServerExtended(mirrored.ClusterExtended):
     """The replicas of this process on its worker's devices; their variables in turn on the parameter servers."""
 
-    def __init__(self, container_strategy: Any, resolver: Any, gpus: int | None = None) -> None:
+    def __init__(
+        self, container_strategy: Strategy | None, resolver: ClusterResolver, gpus: int | None = None
+    ) -> None:
         super().__init__(container_strategy)
         self._gpus = resolver.num_accelerators().get("GPU", 0) if gpus is None else gpus
-        self._learn(resolver.cluster_spec(), resolver.task_type, resolver.task_id)
+        self._set_cluster(resolver.cluster_spec(), resolver.task_type, resolver.task_id)
 
-    def _learn(self, cluster: ClusterSpec, job: Any, index: Any) -> None:
+    def _set_cluster(self, cluster: ClusterSpec, job: str | None, index: int | None) -> None:
         self._cluster = cluster
         self._job, self._index = job, int(index or 0)
         self._servers = cluster.num_tasks("ps") if "ps" in cluster.jobs else 0
@@ -37,10 +43,7 @@ class ParameterServerExtended(StrategyExtended):
         if self._in_cluster:
             self._variable_device = replica_device_setter(worker_device=self._task, cluster=cluster)
 
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """The devices of this worker."""
-        return self._devices
+    worker_devices: tuple[str, ...] = readonly("_devices", "The devices of this worker.")
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
@@ -49,7 +52,7 @@ class ParameterServerExtended(StrategyExtended):
             return (self._variable_device,)
         return tuple(f"/job:ps/task:{i}" for i in range(self._servers))
 
-    def non_slot_devices(self, var_list: list) -> Any:
+    def non_slot_devices(self, var_list: list[Variable]) -> str:
         """Where the first variable is: an optimizer has one set of them for all replicas."""
         return min(var_list, key=lambda v: v.name).device
 
@@ -79,26 +82,21 @@ class ParameterServerExtended(StrategyExtended):
         """Whether this is the chief."""
         return self._is_chief()
 
-    def _configure(self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any) -> None:
-        if cluster_spec:
-            self._learn(ClusterSpec(cluster_spec), task_type, task_id)
-        if session_config is not None:
-            session_config.CopyFrom(self._update_config_proto(session_config))
-
-    def _update_config_proto(self, config_proto: Any) -> Any:
+    def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         made = super()._update_config_proto(config_proto)
         made.isolate_session_state = not self._in_cluster
         if self._in_cluster:
             del made.device_filters[:]
+            # A worker needs the servers and itself; it must not wait for other workers that start late.
             own = "/job:chief" if self._job == "chief" else f"/job:{self._job}/task:{self._index}"
             made.device_filters.extend([own, "/job:ps"])
         return made
 
-    def _surround(self, blocks: ExitStack) -> None:
+    def _enter_scopes(self, blocks: ExitStack) -> None:
         if self._in_cluster:
             blocks.enter_context(get_default_graph().device(self._task))
 
-    def _create_variable(self, next_creator: Callable, **kwargs: Any) -> Any:
+    def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         where = self._variable_device if self._colocated is None else self._colocated.device
         if len(self._devices) > 1:
             return mirrored.copies(self, [where], next_creator, kwargs)
@@ -111,7 +109,9 @@ class ParameterServerExtended(StrategyExtended):
         if not self._in_cluster:
             return super()._input_context()
         jobs = [job for job in ("chief", "master", "worker") if job in self._cluster.jobs]
-        tasks = [(job, i) for job in jobs for i in self._cluster.task_indices(job)]
+        tasks: list[tuple[str | None, int]] = [
+            (job, i) for job in jobs for i in self._cluster.task_indices(job)
+        ]
         number = tasks.index((self._job, self._index)) if (self._job, self._index) in tasks else 0
         return inputs.InputContext(len(tasks), number, self._num_replicas_in_sync)
 
@@ -123,5 +123,5 @@ class ParameterServerStrategy(Strategy):
     `tf.train.Server` in each task, or let `tf.estimator.train_and_evaluate` do so.
     """
 
-    def __init__(self, cluster_resolver: Any = None) -> None:
+    def __init__(self, cluster_resolver: ClusterResolver | None = None) -> None:
         super().__init__(ParameterServerExtended(None, cluster_resolver or TFConfigClusterResolver()))

@@ -1,20 +1,23 @@
-"""The sum or the mean of what several replicas have, and copies of it where they are wanted."""
+"""The sum or the mean of the values of several replicas, copied to the devices that ask for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tensorfleet.api.distribute.context import ReduceOp
 from tensorfleet.api.distribute.values import Mirrored, parts_of
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, device
 from tensorfleet.ops.array.concat import concat
 
 
-def placed(where: str) -> Any:
+def placed(where: str) -> AbstractContextManager[None]:
     """A block whose operations are on a device, whatever surrounds it."""
     return _Placed(where)
 
@@ -32,7 +35,7 @@ class _Placed:
             block.__exit__(*error)
 
 
-def combine(reduce_op: ReduceOp, values: Sequence[Any], where: str, replicas: int) -> Any:
+def combine(reduce_op: ReduceOp, values: Sequence[Any], where: str, replicas: int) -> Tensor | IndexedSlices:
     """The sum of values, or that divided by the number of replicas, on a device."""
     with placed(where):
         if all(isinstance(v, IndexedSlices) for v in values):
@@ -49,11 +52,11 @@ def _combined_rows(reduce_op: ReduceOp, values: Sequence[Any], replicas: int) ->
     return IndexedSlices(rows, indices, values[0].dense_shape)
 
 
-def _divided(total: Any, replicas: int) -> Any:
+def _divided(total: Tensor, replicas: int) -> Tensor:
     return total if replicas == 1 else apply("RealDiv", total, to_tensor(replicas, total.dtype.base_dtype))
 
 
-def copied(value: Any, devices: Sequence[str]) -> Any:
+def copied(value: TensorLike, devices: Sequence[str]) -> Any:
     """A value on each of several devices; on one alone it is the value there, not a `Mirrored`."""
     copies = []
     for where in devices:
@@ -62,7 +65,7 @@ def copied(value: Any, devices: Sequence[str]) -> Any:
     return copies[0] if len(copies) == 1 else Mirrored(copies)
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: TensorLike) -> Tensor | IndexedSlices:
     if isinstance(value, IndexedSlices):
         shape = value.dense_shape
         return IndexedSlices(
@@ -73,7 +76,7 @@ def _copy(value: Any) -> Any:
     return apply("Identity", to_tensor(value))
 
 
-def devices_of(destinations: Any) -> list[str]:
+def devices_of(destinations: object) -> list[str]:
     """The devices that are meant: names, or where the parts of a value are."""
     if isinstance(destinations, str):
         return [destinations]
@@ -82,13 +85,14 @@ def devices_of(destinations: Any) -> list[str]:
     return [part.device for part in parts_of(destinations)]
 
 
-def not_distributed(reduce_op: ReduceOp, value: Any, replicas: int) -> Any:
-    """What a value that is the same in all replicas is reduced to."""
+def not_distributed(reduce_op: ReduceOp, value: TensorLike, replicas: int) -> Any:
+    """The reduction of a value that is the same in all replicas."""
+    # Zero has the same sum over any number of replicas.
     if isinstance(value, (int, float)) and value == 0:
         return 0
     if reduce_op is ReduceOp.MEAN or replicas == 1:
         return value
     raise ValueError(
-        f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {reduce_op}. Only what "
-        "differs between replicas has a sum over them: pass what strategy.experimental_run_v2 gave."
+        f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {reduce_op}. Only a value that "
+        "differs between replicas has a sum over them: pass a result of strategy.experimental_run_v2."
     )

@@ -7,7 +7,9 @@ from typing import Any
 
 from tensorfleet.api.distribute import context
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
+from tensorfleet.graph.operation import Tensor
 
 
 class DistributedValues:
@@ -16,10 +18,7 @@ class DistributedValues:
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = tuple(values)
 
-    @property
-    def values(self) -> tuple:
-        """All of them, in the order of the replicas."""
-        return self._values
+    values: tuple[Any, ...] = readonly("_values", "All of them, in the order of the replicas.")
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -67,19 +66,21 @@ class Mirrored(DistributedValues):
         return found if convert is None else convert()
 
 
-def _mirrored_to_tensor(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _mirrored_to_tensor(
+    value: Mirrored, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     return to_tensor(value._here, dtype)
 
 
 register_tensor_conversion_function(Mirrored, _mirrored_to_tensor)
 
 
-def is_distributed(value: Any) -> bool:
+def is_distributed(value: object) -> bool:
     """Whether a value has one part per replica: one of the above, or a variable with copies."""
     return isinstance(value, DistributedValues) or hasattr(value, "_copies")
 
 
-def parts_of(value: Any) -> tuple:
+def parts_of(value: object) -> tuple[Any, ...]:
     """The parts of a value: one per replica, or the value itself."""
     if isinstance(value, DistributedValues):
         return value.values
@@ -97,13 +98,13 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
-def select(index: int, structure: Any) -> Any:
-    """What replica number `index` sees of a structure."""
+def select(index: int, structure: object) -> Any:
+    """A structure as replica number `index` sees it."""
     return _mapped(lambda v: v.values[index] if isinstance(v, DistributedValues) else v, structure)
 
 
-def select_copy(index: int, structure: Any) -> Any:
-    """What the update of a variable's copy number `index` sees of a structure."""
+def select_copy(index: int, structure: object) -> Any:
+    """A structure as the update of a variable's copy number `index` sees it."""
 
     def chosen(v: Any) -> Any:
         if isinstance(v, DistributedValues):
@@ -114,7 +115,7 @@ def select_copy(index: int, structure: Any) -> Any:
     return _mapped(chosen, structure)
 
 
-def regroup(values: Sequence[Any], wrap: type = PerReplica) -> Any:
+def regroup(values: Sequence[Any], wrap: type[DistributedValues] = PerReplica) -> Any:
     """The results of all replicas as one structure, whose leaves are distributed unless they are the same object."""
     first = values[0]
     if len(values) == 1:
@@ -133,6 +134,7 @@ def regroup(values: Sequence[Any], wrap: type = PerReplica) -> Any:
         return type(first)((k, regroup([v[k] for v in values], wrap)) for k in first)
     if all(v is first for v in values):
         return first
+    # Copies of one variable, in order, are that variable.
     whole = getattr(first, "_container", None)
     if whole is not None and all(v is copy for v, copy in zip(values, whole._copies, strict=False)):
         return whole

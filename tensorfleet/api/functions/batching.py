@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from tensorfleet.api.functions.def_function import function
 from tensorfleet.base.naming import export
@@ -13,23 +13,26 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.type_specs import TensorSpec
 
+#: Makes a function of tensors one that computes the calls of several steps together.
+_Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., list[Tensor]]]
+
 
 @export("nondifferentiable_batch_function", "contrib.batching.batch_function")
 def nondifferentiable_batch_function(
     num_batch_threads: int,
     max_batch_size: int,
     batch_timeout_micros: int,
-    allowed_batch_sizes: Any = None,
+    allowed_batch_sizes: Sequence[int] | None = None,
     max_enqueued_batches: int = 10,
     autograph: bool = True,
-) -> Callable:
+) -> _Decorator:
     """Decorator of a function of tensors whose calls, of steps that run at the same time, are joined along their rows.
 
     A batch is computed when it has `max_batch_size` rows, or `batch_timeout_micros` after its first call. It is filled up
     to one of `allowed_batch_sizes`, if there are any.
     """
 
-    def decorate(fn: Callable) -> Callable:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., list[Tensor]]:
         def called(*args: Any) -> list[Tensor]:
             for given in args:
                 if not isinstance(given, Tensor):
@@ -37,6 +40,7 @@ def nondifferentiable_batch_function(
                         "All arguments to functions decorated with `batch_function`  are supposed to be Tensors; found "
                         f"{given!r}"
                     )
+            # Rows of any number: the calls that are joined have different ones.
             specs = [TensorSpec([None, *t.shape[1:]] if t.shape.ndims else t.shape, t.dtype) for t in args]
             concrete = function(fn, autograph=autograph).get_concrete_function(*specs)
             add_function(concrete.graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.api.functions.ordering import ordered
 from tensorfleet.api.variables.base import Variable
@@ -21,11 +21,17 @@ from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.control.function_calls import call_traced
 from tensorfleet.ops.type_specs import TensorSpec
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import FunctionDef
 
-def lifting(created: list) -> Callable:
+#: The positional and the keyword arguments of a function, with specs in the place of tensors.
+_Signature: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def lifting(created: list[Variable]) -> Callable[..., Variable]:
     """A creator of variables that makes them in the graph around a function."""
 
-    def creator(next_creator: Callable, **options: Any) -> Any:
+    def creator(next_creator: Callable[..., Variable], **options: Any) -> Variable:
         scope, outer = get_default_graph().get_name_scope(), around(get_default_graph())
         value = options.get("initial_value")
         if isinstance(value, Tensor) and isinstance(value.graph, FunctionGraph):
@@ -44,7 +50,8 @@ def lifting(created: list) -> Callable:
 
 def _lifted(value: Tensor, outer: Graph) -> Tensor:
     """A first value computed inside a function, computed outside."""
-    body: Any = value.graph
+    body = value.graph
+    assert isinstance(body, FunctionGraph)
     copies: dict[Operation, Operation] = {}
 
     def copied(op: Operation) -> Operation:
@@ -76,10 +83,10 @@ class ConcreteFunction:
     def __init__(
         self,
         body: FunctionGraph,
-        structured: Any,
-        signature: Any,
+        structured: object,
+        signature: _Signature,
         effects: Sequence[Operation],
-        variables: list,
+        variables: list[Variable],
     ) -> None:
         self._body, self._effects, self._variables = body, list(effects), variables
         self._structured = structured
@@ -112,6 +119,7 @@ class ConcreteFunction:
     @property
     def variables(self) -> list[Variable]:
         """The variables that the function uses."""
+        # A variable is used by capturing its handle.
         handles = set(self._body.captures)
         known = around(self._body).get_collection("variables")
         found = [v for v in known if getattr(v, "handle", None) in handles]
@@ -133,11 +141,12 @@ class ConcreteFunction:
         return nest.map_structure(lambda t: t.shape if t is not None else None, self._structured)
 
     @property
-    def function_def(self) -> Any:
+    def function_def(self) -> FunctionDef:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
-        return function_def(self._body)
+        result: FunctionDef = function_def(self._body)
+        return result
 
     def add_to_graph(self, g: Graph | None = None) -> None:
         """Puts the function into the library of a graph."""
@@ -175,10 +184,15 @@ class ConcreteFunction:
 
 
 def traced(
-    call: Callable, name: str, specs: Sequence[TensorSpec], creator: Callable, signature: Any, variables: list
+    call: Callable[..., Any],
+    name: str,
+    specs: Sequence[TensorSpec],
+    creator: Callable[..., Variable],
+    signature: _Signature,
+    variables: list[Variable],
 ) -> ConcreteFunction:
     """Runs a function of tensors once, in a graph of its own."""
-    result: list = []
+    result: list[Any] = []
 
     def run(*tensors: Tensor) -> None:
         inner: Any = get_default_graph()
@@ -193,6 +207,7 @@ def traced(
     effects = ordered(body)
     flat = [t for t in nest.flatten(result[0], True) if t is not None]
     with body.as_default(), body.control_dependencies(effects):
+        # Outputs wait for the effects, so that a caller that fetches them runs the effects.
         held = [identity(t) for t in flat]
     body.outputs = held
     fresh = iter(held)
@@ -201,8 +216,8 @@ def traced(
     return ConcreteFunction(body, structured, signature, effects, variables)
 
 
-def _output(value: Any, graph: FunctionGraph) -> Tensor | None:
-    """What a function returns, as a tensor of its graph."""
+def _output(value: object, graph: FunctionGraph) -> Tensor | None:
+    """A returned value of a function, as a tensor of its graph."""
     if value is None or isinstance(value, CompositeTensor):
         return value  # type: ignore[return-value]
     if isinstance(value, Operation):

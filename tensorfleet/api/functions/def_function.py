@@ -6,8 +6,8 @@ import functools
 import inspect
 import types
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.indexed_slices import CompositeTensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
-from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.type_specs import TensorSpec
 
 _eager = [False]
@@ -34,7 +35,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     _eager[0] = bool(run_eagerly)
 
 
-def _refuse(*_: Any, **__: Any) -> None:
+def _refuse(*_: object, **__: object) -> NoReturn:
     raise ValueError("tf.function-decorated function tried to create variables on non-first call.")
 
 
@@ -47,7 +48,12 @@ class Function:
     _makes_variables = False  # in any call, rather than in the first
 
     def __init__(
-        self, python_function: Callable, name: str, input_signature: Any, autograph: bool, relax_shapes: bool
+        self,
+        python_function: Callable[..., Any],
+        name: str,
+        input_signature: Sequence[Any] | None,
+        autograph: bool,
+        relax_shapes: bool,
     ) -> None:
         self._python_function = python_function
         self._name = name
@@ -55,16 +61,17 @@ class Function:
         self._autograph, self._relax = autograph, relax_shapes
         self._parameters = inspect.signature(python_function)
         self._traces: dict[Any, ConcreteFunction] = {}
-        self._created: dict[int, list] = {}
+        self._created: dict[int, list[Variable]] = {}
         self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, python_function)
 
     python_function = readonly("_python_function", "The function itself.")
     input_signature = readonly("_specs", "The kinds of arguments it takes, if it says so.")
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> Function:
         if instance is None:
             return self
+        # Each instance has traces of its own: the method may read its attributes while it is traced.
         if instance not in self._bound:
             bound = type(self)(
                 types.MethodType(self._python_function, instance),
@@ -87,17 +94,20 @@ class Function:
         """The function for arguments of the kinds of these, which may be `tf.TensorSpec`s."""
         return self._concrete(args, kwargs)[0]
 
-    def _concrete(self, args: tuple, kwargs: dict[str, Any]) -> tuple[ConcreteFunction, list[Tensor]]:
+    def _concrete(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[ConcreteFunction, list[Tensor]]:
         structure, flat = self._arguments(args, kwargs)
         graph = get_default_graph()
         key = (id(graph), _structure_key(structure), tuple(_kind(v) for v in flat))
         tensors = [v for v in flat if isinstance(v, Tensor)]
         found = self._traces.get(key)
+        # The `id` of a graph may be that of one that is gone.
         if found is None or found.graph.outer is not graph:
             found = self._traces[key] = self._trace(structure, flat)
         return found, tensors
 
-    def _arguments(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list]:
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         """The arguments with their defaults, and their leaves: tensors where they can be."""
         if self._specs is not None:
             return self._by_signature(args, kwargs)
@@ -110,7 +120,7 @@ class Function:
         flat = nest.flatten(structure, True)
         return structure, [to_tensor(v) if isinstance(v, np.ndarray) else v for v in flat]
 
-    def _by_signature(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list]:
+    def _by_signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         assert self._specs is not None
         names = list(self._parameters.parameters)
         if len(args) > len(self._specs):
@@ -132,12 +142,13 @@ class Function:
         flat = [_as_specified(value, spec) for value, spec in pairs]
         return (self._specs, {}), flat
 
-    def _trace(self, structure: Any, flat: list) -> ConcreteFunction:
+    def _trace(self, structure: Any, flat: list[Any]) -> ConcreteFunction:
         """Runs the Python function; once more if it made variables, as it will from now on."""
         graph = id(around(get_default_graph()))
-        made: list = []
+        made: list[Variable] = []
         if self._makes_variables:
             return self._traced_with(structure, flat, lifting(made), made)
+        # Traced twice: the first time makes the variables, the second is what every later call does.
         first = graph not in self._created
         found = self._traced_with(structure, flat, lifting(made) if first else _refuse, made)
         if first:
@@ -146,7 +157,9 @@ class Function:
                 found = self._traced_with(structure, flat, _refuse, made)
         return found
 
-    def _traced_with(self, structure: Any, flat: list, creator: Callable, made: list) -> ConcreteFunction:
+    def _traced_with(
+        self, structure: Any, flat: list[Any], creator: Callable[..., Variable], made: list[Variable]
+    ) -> ConcreteFunction:
         specs = [_spec_of(v) for v in flat if isinstance(v, (Tensor, TensorSpec))]
 
         def call(*tensors: Tensor) -> Any:
@@ -165,7 +178,7 @@ class Function:
         return traced(call, self._name, specs, creator, signature, made)
 
 
-def _checked_signature(given: Any) -> tuple | None:
+def _checked_signature(given: Sequence[Any] | None) -> tuple[Any, ...] | None:
     if given is None:
         return None
     if not isinstance(given, (tuple, list)):
@@ -177,7 +190,7 @@ def _checked_signature(given: Any) -> tuple | None:
     return tuple(given)
 
 
-def _paired(value: Any, spec: Any) -> Iterator[tuple[Any, Any]]:
+def _paired(value: object, spec: Any) -> Iterator[tuple[Any, Any]]:
     """Arguments with their kinds; (value, None) where they are arranged differently."""
     if isinstance(spec, dict):
         if not isinstance(value, dict) or value.keys() != spec.keys():
@@ -195,10 +208,10 @@ def _paired(value: Any, spec: Any) -> Iterator[tuple[Any, Any]]:
         yield value, spec
 
 
-def _as_specified(value: Any, spec: TensorSpec) -> Any:
+def _as_specified(value: TensorLike, spec: TensorSpec) -> Tensor | TensorSpec:
     """An argument as its signature says."""
     if isinstance(value, TensorSpec):
-        found: Any = value
+        found: Tensor | TensorSpec = value
     else:
         try:
             found = to_tensor(value, spec.dtype)
@@ -216,19 +229,19 @@ def _as_specified(value: Any, spec: TensorSpec) -> Any:
 
 def _declared(tensor: Tensor, spec: TensorSpec) -> Tensor:
     """A tensor of which no more is known than its signature says."""
-    made = identity(tensor)
+    made = apply("Identity", tensor)
     made._shape = spec.shape
     return made
 
 
-def _spec_of(value: Any) -> TensorSpec:
+def _spec_of(value: Tensor | TensorSpec) -> TensorSpec:
     if isinstance(value, TensorSpec):
         return value
     return TensorSpec(value.shape, value.dtype.base_dtype)
 
 
-def _kind(value: Any) -> Any:
-    """What tells arguments apart that need functions of their own."""
+def _kind(value: object) -> tuple[Any, ...]:
+    """A key that arguments share when one trace serves them all."""
     if isinstance(value, (Tensor, TensorSpec)):
         shape = value.shape
         dims = None if shape.ndims is None else tuple(shape.as_list())
@@ -236,13 +249,14 @@ def _kind(value: Any) -> Any:
     if isinstance(value, (Variable, CompositeTensor)):
         return ("object", id(value))
     try:
+        # Values of Python count by equality, those that cannot be hashed by identity.
         hash(value)
     except TypeError:
         return ("object", id(value))
     return (type(value), value)
 
 
-def _structure_key(structure: Any) -> Any:
+def _structure_key(structure: object) -> Hashable:
     """The arrangement of arguments."""
     if isinstance(structure, dict):
         return (type(structure), tuple((k, _structure_key(structure[k])) for k in sorted(structure)))
@@ -253,10 +267,10 @@ def _structure_key(structure: Any) -> Any:
 
 @export("function", "python.eager.def_function.function")
 def function(
-    func: Callable | None = None,
-    input_signature: Any = None,
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
-    experimental_autograph_options: Any = None,
+    experimental_autograph_options: object = None,
     experimental_relax_shapes: bool = False,
     experimental_compile: bool | None = None,
 ) -> Any:
@@ -269,12 +283,16 @@ def function(
 
 
 def _decorated(
-    kind: type[Function], func: Callable | None, input_signature: Any, autograph: bool, relax_shapes: bool
+    kind: type[Function],
+    func: Callable[..., Any] | None,
+    input_signature: Sequence[Any] | None,
+    autograph: bool,
+    relax_shapes: bool,
 ) -> Any:
     """A function of a kind, or what makes one of a function."""
     _checked_signature(input_signature)
 
-    def decorate(inner: Callable) -> Function:
+    def decorate(inner: Callable[..., Any]) -> Function:
         name = getattr(inner, "__name__", "function").strip("<>")
         return kind(inner, name, input_signature, autograph, relax_shapes)
 
@@ -289,10 +307,10 @@ class _Defun(Function):
 
 @export("python.eager.function.defun", "contrib.eager.defun")
 def defun(
-    func: Callable | None = None,
-    input_signature: Any = None,
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
-    experimental_autograph_options: Any = None,
+    experimental_autograph_options: object = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:
     """`tf.function` as it was before: its Python function may make variables in any call."""

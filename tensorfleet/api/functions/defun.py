@@ -6,12 +6,13 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function, find_function, trace
@@ -19,12 +20,10 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.common import UNKNOWN
-from tensorfleet.ops.control.function_calls import (
-    _inlined,
-    flat_results,
-    own_ops,
-    runs_alone,
-)
+from tensorfleet.ops.control.function_calls import _inlined, flat_results, own_ops, runs_alone
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import FunctionDef, OpDef
 
 
 def _digest(body: FunctionGraph) -> str:
@@ -37,10 +36,12 @@ def _digest(body: FunctionGraph) -> str:
 
 
 @export("python.framework.function._DefinedFunction")
-class _Function:
+class DefinedFunction:
     """A function whose body is traced for each graph and each set of argument types it is called in."""
 
-    def __init__(self, call: Callable, types: Sequence[DType] | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self, call: Callable[..., Any], types: Sequence[DType] | None, options: dict[str, Any]
+    ) -> None:
         self._call = call
         self._types = types
         self._options = options
@@ -74,23 +75,24 @@ class _Function:
         return [(op.name, op.type) for op in own_ops(self._declared) if op.spec.stateful]
 
     @property
-    def definition(self) -> Any:
+    def definition(self) -> FunctionDef:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
-        return function_def(self._declared)
+        result: FunctionDef = function_def(self._declared)
+        return result
 
     @property
-    def _signature(self) -> Any:
+    def _signature(self) -> OpDef:
         return self.definition.signature
 
     @property
     def _declared(self) -> FunctionGraph:
         return self._body(self.declared_input_types)
 
-    def instantiate(self, input_types: Sequence[Any]) -> _Function:
+    def instantiate(self, input_types: Sequence[Any]) -> DefinedFunction:
         """The same function, for arguments of these types."""
-        return _Function(self._call, [dtypes.as_dtype(t) for t in input_types], self._options)
+        return DefinedFunction(self._call, [dtypes.as_dtype(t) for t in input_types], self._options)
 
     def add_to_graph(self, g: Graph) -> None:
         """Puts the function into the library of a graph."""
@@ -103,6 +105,7 @@ class _Function:
         found = self._bodies.get(key)
         if found is None or found.outer is not graph:
             found = self._bodies[key] = self._traced(types)
+            # A function with effects, or with variables of its own, is not in the library: calls copy its operations.
             if all(map(runs_alone, own_ops(found))):
                 add_function(found)
                 self._add_gradient(found)
@@ -110,9 +113,9 @@ class _Function:
 
     def _traced(self, types: Sequence[DType]) -> FunctionGraph:
         graph, scope = get_default_graph(), get_variable_scope()
-        variables: list = []
+        variables: list[Any] = []
 
-        def made_around(getter: Callable, name: str, **options: Any) -> Any:
+        def made_around(getter: Callable[..., Any], name: str, **options: Any) -> Any:
             with graph.as_default():
                 variables.append(scope.get_variable(None, name, **options))
                 # The value of a resource variable is read outside, so that the function has no state.
@@ -138,11 +141,9 @@ class _Function:
             raise ValueError(f"Function {name} can not return None.")
         names = self._options.get("out_names") or ()
         if names and len(names) != len(flat):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 "output names must be either empty or equal in size to outputs. output names size = "
-                f"{len(names)} outputs size = {len(flat)}",
+                f"{len(names)} outputs size = {len(flat)}"
             )
         with body.as_default():
             body.outputs = [t if t.graph is body else body.capture(t) for t in map(to_tensor, flat)]
@@ -157,14 +158,12 @@ class _Function:
         if not chosen:
             body.name = f"{name}_{_digest(body)}"
         elif name in graph._functions and _digest(find_function(graph, name)) != _digest(body):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Cannot add function '{name}' because a different function with the same name already exists.",
+            raise errors.invalid(
+                f"Cannot add function '{name}' because a different function with the same name already exists."
             )
         return body
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: TensorLike, **kwargs: Any) -> Any:
         name = kwargs.pop("name", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
@@ -192,15 +191,17 @@ class _Function:
     def _add_gradient(self, body: FunctionGraph) -> None:
         """Says in the graph's library which function `grad_func` is the gradient of this one."""
         backward = self._options.get("grad_func")
-        if isinstance(backward, _Function) and not body.captures:
+        if isinstance(backward, DefinedFunction) and not body.captures:
             types = [t.dtype.base_dtype for t in (*body.inputs, *body.outputs)]
             made = backward._body(types)
+            # A gradient in the library is called with the arguments alone.
             if not made.captures:
                 body.outer._function_gradients[body.name] = made.name
 
-    def _gradient(self) -> Callable | None:
+    def _gradient(self) -> Callable[..., Any] | None:
         if self._options.get("python_grad_func") is not None:
-            return self._options["python_grad_func"]
+            result: Callable[..., Any] | None = self._options["python_grad_func"]
+            return result
         backward = self._options.get("grad_func")
         if backward is None:
             return None
@@ -217,11 +218,11 @@ class Defun:
     belong to the graph around; a function with effects becomes its operations.
     """
 
-    def __init__(self, *input_types: Any, **kwargs: Any) -> None:
+    def __init__(self, *input_types: DTypeLike, **kwargs: Any) -> None:
         self._types = [dtypes.as_dtype(t) for t in input_types]
         self._options = kwargs
 
-    def __call__(self, func: Callable) -> _Function:
+    def __call__(self, func: Callable[..., Any]) -> DefinedFunction:
         if not callable(func):
             raise ValueError(f"function {func} must be callable")
         taken = list(inspect.signature(func).parameters.values())
@@ -234,11 +235,11 @@ class Defun:
             raise ValueError(
                 f"The function takes {least} arguments, and there are {len(self._types)} specified input types."
             )
-        return _Function(func, self._types or (None if taken else []), self._options)
+        return DefinedFunction(func, self._types or (None if taken else []), self._options)
 
 
 @export("python.framework.function.get_extra_vars")
-def get_extra_vars() -> list:
+def get_extra_vars() -> list[Any]:
     """The variables that the function being made has asked for."""
     return list(get_default_graph().__dict__.get("_extra_vars", ()))
 
@@ -251,5 +252,5 @@ def get_extra_inputs() -> list[Tensor]:
 
 @export("python.framework.function.get_extra_args")
 def get_extra_args() -> list[Tensor]:
-    """What stands inside the function being made for the tensors from around."""
+    """The tensors that stand for those from around, inside the function being made."""
     return list(getattr(get_default_graph(), "captures", {}).values())

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tensorfleet.api.functions.defun import _Function
+from tensorfleet.api.functions.defun import DefinedFunction
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import FunctionGraph, add_function
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import FunctionDef, FunctionDefLibrary
 
 _FUNCTION = "python.framework.function"
 
 
-class _Described(_Function):
+class _Described(DefinedFunction):
     """A function whose body is that of a `FunctionDef`."""
 
-    def __init__(self, fdef: Any, grad_func: _Function | None) -> None:
+    def __init__(self, fdef: FunctionDef, grad_func: DefinedFunction | None) -> None:
         self._proto = type(fdef)()
         self._proto.CopyFrom(fdef)
         types = [dtypes.as_dtype(arg.type) for arg in fdef.signature.input_arg]
@@ -32,12 +37,12 @@ class _Described(_Function):
         return self._proto.signature.name
 
     @property
-    def definition(self) -> Any:
-        """What it was made from."""
+    def definition(self) -> FunctionDef:
+        """The definition that it was made from."""
         return self._proto
 
     @property
-    def captured_inputs(self) -> list:
+    def captured_inputs(self) -> list[Tensor]:
         """None: what a definition takes from around is among its arguments."""
         return []
 
@@ -54,25 +59,26 @@ class _Described(_Function):
 
 
 @export(f"{_FUNCTION}._from_definition")
-def from_definition(fdef: Any, grad_func: Any = None) -> _Function:
+def from_definition(fdef: FunctionDef, grad_func: DefinedFunction | None = None) -> DefinedFunction:
     """The function that a `FunctionDef` describes; `grad_func` is its gradient, if it has one of its own."""
     return _Described(fdef, grad_func)
 
 
 @export(f"{_FUNCTION}.from_library")
-def from_library(lib: Any) -> list[_Function]:
+def from_library(lib: FunctionDefLibrary) -> list[DefinedFunction]:
     """The functions of a `FunctionDefLibrary`, those that are gradients of others with them."""
     if not lib.function and not lib.gradient:
         return []
     definitions = {f.signature.name: f for f in lib.function}
     gradients = {g.function_name: g.gradient_func for g in lib.gradient}
+    # The first that is missing is enough for the message.
     for name in {*gradients, *gradients.values()} - definitions.keys():
         raise ValueError(
             f"FunctionDefLibrary missing '{name}' FunctionDef. Add it, or leave out its gradient."
         )
-    made: dict[str, _Function] = {}
+    made: dict[str, DefinedFunction] = {}
 
-    def make(name: str, within: tuple[str, ...]) -> _Function:
+    def make(name: str, within: tuple[str, ...]) -> DefinedFunction:
         if name in within:
             raise ValueError(
                 f"FunctionDefLibrary contains cyclic gradient functions! {' -> '.join((*within, name))}"
@@ -98,7 +104,7 @@ class Declare:
         self._inputs = [(name, dtypes.as_dtype(kind)) for name, kind in inputs]
         self._outputs = [(name, dtypes.as_dtype(kind)) for name, kind in outputs]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: TensorLike, **kwargs: Any) -> Any:
         name = kwargs.pop("name", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")

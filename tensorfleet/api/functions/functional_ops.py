@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from tensorfleet.api.functions.defun import Defun
+from tensorfleet.api.functions.defun import DefinedFunction, Defun
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_text
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -20,7 +21,13 @@ from tensorfleet.ops.control.functional_nodes import named_body
 
 
 @export("python.ops.functional_ops.If")
-def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | None = None) -> list:
+def If(
+    cond: TensorLike,
+    inputs: Sequence[TensorLike],
+    then_branch: DefinedFunction,
+    else_branch: DefinedFunction,
+    name: str | None = None,
+) -> list[Tensor]:
     """One of two functions of the inputs, as a condition says when it runs."""
     tensors = [to_tensor(x) for x in inputs]
     made = apply_op(
@@ -36,13 +43,20 @@ def If(cond: Any, inputs: Any, then_branch: Any, else_branch: Any, name: str | N
 
 
 @export("python.ops.functional_ops.While")
-def While(input_: Any, cond: Any, body: Any, name: str | None = None, hostmem: Any = None) -> list:
+def While(
+    input_: Sequence[TensorLike],
+    cond: DefinedFunction,
+    body: DefinedFunction,
+    name: str | None = None,
+    hostmem: Sequence[int] | None = None,
+) -> list[Tensor]:
     """Applies one function to values as long as another says so of them.
 
-    What the first function takes from around it stays the same in all rounds.
+    The captured tensors of the first function stay the same in all rounds.
     """
     tensors = [to_tensor(x) for x in input_]
     test, step = named_body(cond, tensors), body._body([t.dtype.base_dtype for t in tensors])
+    # Refuses a body with effects now: inside the op they would have no order.
     kernels_of(step)
     made = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
     return made.outputs[: len(tensors)]
@@ -50,18 +64,18 @@ def While(input_: Any, cond: Any, body: Any, name: str | None = None, hostmem: A
 
 @export("python.ops.functional_ops.For")
 def For(
-    start: Any,
-    limit: Any,
-    delta: Any,
-    inputs: Any,
-    body: Any,
+    start: TensorLike,
+    limit: TensorLike,
+    delta: TensorLike,
+    inputs: Sequence[TensorLike],
+    body: DefinedFunction,
     name: str | None = None,
-    hostmem: Any = None,
+    hostmem: Sequence[int] | None = None,
     rewrite_with_while: bool | None = None,
-) -> list:
+) -> list[Tensor]:
     """Applies a function of a counter and values to the values, once for each number of a range.
 
-    What the function takes from around it stays the same in all rounds.
+    The captured tensors of the function stay the same in all rounds.
     """
     if rewrite_with_while:
         return _for_as_while(start, limit, delta, inputs, body, name)
@@ -73,16 +87,23 @@ def For(
     return made.outputs[: len(tensors)]
 
 
-def _for_as_while(start: Any, limit: Any, delta: Any, inputs: Any, body: Any, name: str | None) -> list:
+def _for_as_while(
+    start: TensorLike,
+    limit: TensorLike,
+    delta: TensorLike,
+    inputs: Sequence[TensorLike],
+    body: DefinedFunction,
+    name: str | None,
+) -> list[Tensor]:
     """The loop over a range as one that counts the rounds itself."""
     tensors = [to_tensor(x) for x in inputs]
     kinds = [dtypes.int32] * 3 + [t.dtype.base_dtype for t in tensors]
     known = body._body([dtypes.int32, *kinds[3:]])
 
-    def goes_on(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
+    def goes_on(at: Tensor, limit: Tensor, delta: Tensor, *values: Tensor) -> Tensor:
         return (delta > 0) & (at < limit) | (delta < 0) & (at > limit)
 
-    def one_round(at: Any, limit: Any, delta: Any, *values: Any) -> Any:
+    def one_round(at: Tensor, limit: Tensor, delta: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         return (at + delta, limit, delta, *_listed(body(at, *values)))
 
     test = Defun(*kinds, func_name=f"{known.name}_Cond")(goes_on)
@@ -91,14 +112,20 @@ def _for_as_while(start: Any, limit: Any, delta: Any, inputs: Any, body: Any, na
     return While([*counts, *tensors], test, step, name=name)[3:]
 
 
-def _listed(results: Any) -> list:
+def _listed(results: Operation | Tensor | Sequence[Tensor]) -> list[Tensor]:
     if isinstance(results, Operation):
         return []
-    return list(results) if isinstance(results, (list, tuple)) else [results]
+    return [results] if isinstance(results, Tensor) else list(results)
 
 
 @export("python.ops.functional_ops.remote_call")
-def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = None) -> list:
+def remote_call(
+    target: Tensor | str,
+    args: Sequence[TensorLike],
+    Tout: Sequence[DTypeLike] | None,
+    f: DefinedFunction,
+    name: str | None = None,
+) -> list[Tensor]:
     """The results of a function, computed on a device, which may be named by a constant."""
     if isinstance(target, Tensor):
         named = constant_value(target)
@@ -113,15 +140,22 @@ def remote_call(target: Any, args: Any, Tout: Any, f: Any, name: str | None = No
 
 
 @export("python.ops.functional_ops.partitioned_call")
-def partitioned_call(args: Any, f: Any, tout: Any = None, **_: Any) -> Any:
-    """The results of a function, or what runs it when it has none; what it takes from around it may be given again."""
+def partitioned_call(
+    args: Sequence[TensorLike], f: DefinedFunction, tout: Sequence[DTypeLike] | None = None, **_: object
+) -> Operation | list[Tensor]:
+    """The results of a function, or its operation when it has none; its captured tensors may be among `args`."""
     own = [a for a in args if not any(a is c for c in f.captured_inputs)]
     made = f(*own, name="PartitionedCall")
     return made if isinstance(made, Operation) else _listed(made)
 
 
 @export("python.ops.functional_ops.symbolic_gradient")
-def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) -> list:
+def symbolic_gradient(
+    input: Sequence[TensorLike],
+    Tout: Sequence[DTypeLike] | None,
+    f: DefinedFunction | str,
+    name: str | None = None,
+) -> list[Tensor]:
     """The gradients of a function: `input` is its arguments, then the gradients of its results."""
     if isinstance(f, str):
         body = find_function(get_default_graph(), f)
@@ -136,6 +170,6 @@ def symbolic_gradient(input: Any, Tout: Any, f: Any, name: str | None = None) ->
 
 
 @export("python.ops.functional_ops.Gradient")
-def Gradient(inputs: Any, f: Any, name: str | None = None) -> list:
+def Gradient(inputs: Sequence[TensorLike], f: DefinedFunction, name: str | None = None) -> list[Tensor]:
     """The gradients of a function with respect to its arguments, as `symbolic_gradient` gives them."""
     return symbolic_gradient(inputs, f.declared_input_types, f, name)

@@ -1,24 +1,19 @@
-"""The order of what a function does: each effect waits for those before it that it may have to do with."""
+"""The order of a function's effects: each waits for those before it on the same resources."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.functions import FunctionGraph
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.ops.control.context import ControlFlowContext
 from tensorfleet.ops.control.gradients import inside_of
 
 # Operations with a state whose order nobody sees; the shape of a variable is one of them.
-_UNORDERED = {
-    "RandomUniform",
-    "RandomStandardNormal",
-    "TruncatedNormal",
-    "RandomUniformInt",
-    "Multinomial",
-    "VariableShape",
-}
-# What only hands values on, into branches and loops and from turn to turn.
+_UNORDERED = {"RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "Multinomial"}
+_UNORDERED |= {"VariableShape"}
+# Operations that only hand values on, into branches and loops and from turn to turn.
 _PASSING = {
     "Enter",
     "RefEnter",
@@ -29,9 +24,13 @@ _PASSING = {
     "LoopCond",
     "Identity",
 }
-# What looks at a variable without changing it.
+# Operations that read a variable without changing it.
 _READS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape"}
 _ALL = "everything"
+#: What an effect has to do with: the handle of a variable or of another resource, or `_ALL`.
+_Key: TypeAlias = Tensor | str
+#: The operations that the next one waits for, by what they have to do with and the branch or loop they are in.
+_Last: TypeAlias = dict[tuple[_Key, ControlFlowContext | None], list[Operation]]
 
 
 def ordered(body: FunctionGraph) -> list[Operation]:
@@ -42,10 +41,11 @@ def ordered(body: FunctionGraph) -> list[Operation]:
 
 def in_order(ops: list[Operation]) -> list[Operation]:
     """Makes the effects among operations wait for each other; those that nothing waits for yet."""
-    last: dict[Any, list[Operation]] = {}
-    inside: dict[Any, set] = {}
-    changed: set = set()  # what is not only looked at, and where
+    last: _Last = {}
+    inside: dict[ControlFlowContext, set[_Key]] = {}
+    changed: set[tuple[_Key, ControlFlowContext | None]] = set()  # what is not only looked at, and where
     for op in ops:
+        # A Merge with a NextIteration begins a loop; any other ends branches.
         if op.type in ("Merge", "RefMerge") and not any("NextIteration" in t._op.type for t in op._inputs):
             for place in range(len(op._inputs)):
                 _wait_inside(op, place, last, changed)
@@ -62,6 +62,7 @@ def in_order(ops: list[Operation]) -> list[Operation]:
             ]
             if missing:
                 op._add_control_inputs(missing)
+            # It waited for those before it: whoever waits for it waits for them.
             last[key, context] = [op]
             if op.type not in _READS:
                 changed.add((key, context))
@@ -70,8 +71,13 @@ def in_order(ops: list[Operation]) -> list[Operation]:
     return list(dict.fromkeys(op for (_, context), ops in last.items() if context is None for op in ops))
 
 
-def _leave(op: Operation, inside: dict[Any, set], last: dict[Any, list[Operation]], changed: set) -> None:
-    """What a branch or a loop did is done when its results are known."""
+def _leave(
+    op: Operation,
+    inside: dict[ControlFlowContext, set[_Key]],
+    last: _Last,
+    changed: set[tuple[_Key, ControlFlowContext | None]],
+) -> None:
+    """Lets the results of a branch or a loop stand for the effects inside it."""
     context = op._control_flow_context
     ended = [context] if op.type.endswith("Exit") else [c for c in inside if c.outer_context is context]
     around = context.outer_context if op.type.endswith("Exit") else context
@@ -84,8 +90,10 @@ def _leave(op: Operation, inside: dict[Any, set], last: dict[Any, list[Operation
                 inside.setdefault(around, set()).add(key)
 
 
-def _wait_inside(op: Operation, place: int, last: dict[Any, list[Operation]], changed: set) -> None:
-    """What leaves a branch, or goes on to the next turn, waits for what was done there: else nobody would."""
+def _wait_inside(
+    op: Operation, place: int, last: _Last, changed: set[tuple[_Key, ControlFlowContext | None]]
+) -> None:
+    """Makes a value that leaves a branch or a turn wait for the effects there: else nobody would."""
     tensor = op._inputs[place]
     context = tensor._op._control_flow_context
     if context is None:
@@ -98,8 +106,8 @@ def _wait_inside(op: Operation, place: int, last: dict[Any, list[Operation]], ch
             op._update_input(place, apply("Identity", tensor))
 
 
-def _touched(op: Operation) -> list[Any]:
-    """What an operation changes or looks at: variables by their handle, else the world."""
+def _touched(op: Operation) -> list[_Key]:
+    """The resources that an operation changes or reads: variables by their handles, else everything."""
     # Tensor arrays order their reads and writes by what flows between them.
     if op.spec.variable or op.type in _UNORDERED | _PASSING or op.type.startswith(("TensorArray", "Stack")):
         return []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients
@@ -20,6 +21,9 @@ from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.ops.array.basic import unknown_like
 from tensorfleet.ops.control.host_ops import call_by_token, function_of, register_function
 from tensorfleet.session.session import Session
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.scheduling.host_ops import HostContext
 
 
 class ValueTensor(Tensor):
@@ -44,7 +48,8 @@ class ValueTensor(Tensor):
         return float(self.numpy())
 
     def __index__(self) -> int:
-        return self.numpy().__index__()
+        result: int = self.numpy().__index__()
+        return result
 
     def __len__(self) -> int:
         return len(self.numpy())
@@ -64,11 +69,12 @@ class _Body(Graph):
 
     def __init__(self) -> None:
         super().__init__()
-        self._session: Any = None
+        self._session: Session | None = None
 
     def add_op(self, *args: Any, **kwargs: Any) -> Operation:
         made = super().add_op(*args, **kwargs)
         for tensor in made._outputs:
+            # The graph makes plain tensors; their class is changed here instead of in all places that make one.
             tensor.__class__ = ValueTensor
         return made
 
@@ -83,28 +89,30 @@ class _Body(Graph):
             self._session.close()
 
 
-def _returned(value: Any, kind: dtypes.DType) -> Tensor:
+def _returned(value: TensorLike, kind: dtypes.DType) -> ValueTensor:
     if isinstance(value, Variable):
         raise RuntimeError(
             "Attempting to return a variable from an eagerly executed py_func: its value is gone when the call ends. "
             f"Return {value.name}.read_value()."
         )
-    return to_tensor(value, kind)
+    made: Any = to_tensor(value, kind)  # tensors of a `_Body` are of this class
+    tensor: ValueTensor = made
+    return tensor
 
 
-class _Function:
+class _EagerFunction:
     """A function of tensors, as one of arrays."""
 
-    def __init__(self, function: Callable, types: list[dtypes.DType]) -> None:
+    def __init__(self, function: Callable[..., Any], types: list[dtypes.DType]) -> None:
         self.function, self.types = function, types
 
-    def _results(self, arguments: list[Tensor]) -> list[Any]:
+    def _results(self, arguments: list[Tensor]) -> list[ValueTensor]:
         result = self.function(*arguments)
         values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
         pairs = zip(values, self.types, strict=False)
         return [_returned(v, t) for v, t in pairs]
 
-    def __call__(self, *arrays: Any) -> list:
+    def __call__(self, *arrays: Array) -> list[Any]:
         body = _Body()
         try:
             with body.as_default():
@@ -112,7 +120,7 @@ class _Function:
         finally:
             body.close()
 
-    def backwards(self, given: list[int], wanted: list[int], *arrays: Any) -> list:
+    def backwards(self, given: list[int], wanted: list[int], *arrays: Array) -> list[Any]:
         """The gradients by the arguments `wanted`, from those of the results `given`, which come last."""
         body = _Body()
         try:
@@ -138,18 +146,23 @@ class _Function:
     host=True,
     stateful=True,
 )
-def _eager_py_func(ctx: Any, args: list, *, token: bytes, is_async: bool, Tout: list) -> tuple:
+def _eager_py_func(
+    ctx: HostContext, args: list[Array], *, token: bytes, is_async: bool, Tout: list[dtypes.DType]
+) -> tuple[Array, ...]:
     return call_by_token(ctx.step, token, args, Tout)
 
 
 @gradient("EagerPyFunc")
-def _eager_py_func_grad(op: Operation, *grads: Any) -> list:
+def _eager_py_func_grad(op: Operation, *grads: Tensor | None) -> list[Tensor | None]:
     function: Any = function_of(op._attrs["token"])
+    # Results that nothing depends on have no gradient, and take no part.
     given = [i for i, g in enumerate(grads) if g is not None]
+    # Integers and strings have no gradient.
     wanted = [i for i, t in enumerate(op.inputs) if t.dtype.base_dtype.is_floating]
 
-    def backwards(*arrays: Any) -> list:
-        return function.backwards(given, wanted, *arrays)
+    def backwards(*arrays: Array) -> list[Any]:
+        result: list[Any] = function.backwards(given, wanted, *arrays)
+        return result
 
     kinds = [op.inputs[i].dtype.base_dtype for i in wanted]
     found = _applied(backwards, [*op.inputs, *(grads[i] for i in given)], kinds, None)
@@ -157,20 +170,27 @@ def _eager_py_func_grad(op: Operation, *grads: Any) -> list:
     return [by_place.get(i) for i in range(len(op.inputs))]
 
 
-def _applied(call: Callable, inputs: list, types: list[dtypes.DType], name: str | None) -> list:
+def _applied(
+    call: Callable[..., Any], inputs: Sequence[Tensor | None], types: list[dtypes.DType], name: str | None
+) -> list[Tensor]:
     return apply_list("EagerPyFunc", inputs, token=register_function(call), Tout=types, name=name)
 
 
 @export("py_function", "contrib.eager.py_func", "python.ops.script_ops.eager_py_func")
-def py_function(func: Callable, inp: Any, Tout: Any, name: str | None = None) -> Any:
+def py_function(
+    func: Callable[..., Any],
+    inp: Iterable[TensorLike],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    name: str | None = None,
+) -> Any:
     """Calls a Python function on tensors during each run; they have values (`numpy()`), and gradients go through.
 
     The function may use operations and Python's own control flow. It gives values of the types `Tout`: a type or a
     list of them.
     """
-    several = isinstance(Tout, (list, tuple))
-    types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
-    outputs = _applied(_Function(func, types), [to_tensor(t) for t in inp], types, name)
+    listed = Tout if isinstance(Tout, (list, tuple)) else [Tout]
+    types = [dtypes.as_dtype(t) for t in listed]
+    outputs = _applied(_EagerFunction(func, types), [to_tensor(t) for t in inp], types, name)
     if not types:
         return get_default_graph()._ops[-1]
-    return outputs if several else outputs[0]
+    return outputs if listed is Tout else outputs[0]

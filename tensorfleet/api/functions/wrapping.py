@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.api.functions.concrete import ConcreteFunction, lifting, traced
+from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import nest
 from tensorfleet.base.naming import export
 from tensorfleet.graph.operation import Operation, Tensor
@@ -16,7 +17,7 @@ from tensorfleet.ops.type_specs import TensorSpec
 class WrappedFunction(ConcreteFunction):
     """A function traced once; other functions can be cut out of its graph."""
 
-    def prune(self, feeds: Any, fetches: Any, name: str = "pruned") -> ConcreteFunction:
+    def prune(self, feeds: object, fetches: object, name: str = "pruned") -> ConcreteFunction:
         """The function from some tensors of the graph to others."""
         body = self._body
         given = [body.as_graph_element(f) for f in nest.flatten(feeds)]
@@ -30,12 +31,14 @@ class WrappedFunction(ConcreteFunction):
 
 
 @export("wrap_function")
-def wrap_function(fn: Callable, signature: Any, name: str | None = None) -> WrappedFunction:
+def wrap_function(
+    fn: Callable[..., Any], signature: Sequence[Any], name: str | None = None
+) -> WrappedFunction:
     """Traces a function of version 1 for arguments of these kinds (`tf.TensorSpec`s); its variables are kept.
 
-    Other values in the signature are what the function is always given there.
+    Other values in the signature are constant arguments.
     """
-    variables: list = []
+    variables: list[Variable] = []
     flat = nest.flatten(signature)
     specs = [s for s in flat if isinstance(s, TensorSpec)]
 

@@ -1,1 +1,1 @@
-"""What users type after `tf.image.`: transformations built from the image ops."""
+"""`tf.image`: transformations built from the image ops."""

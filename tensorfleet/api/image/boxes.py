@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 
+# TensorFlow's default for thresholds of scores.
 _NO_LIMIT = float("-inf")
 
 
 @export("image.non_max_suppression")
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     name: str | None = None,
 ) -> Tensor:
     """Which of `boxes` [count, 4] to keep, best first, so that no two overlap by more than the threshold."""
@@ -28,18 +31,18 @@ def non_max_suppression(
         return apply("NonMaxSuppressionV3", boxes, scores, max_output_size, overlap, least)
 
 
-def _thresholds(overlap: Any, least: Any) -> tuple[Tensor, Tensor]:
+def _thresholds(overlap: TensorLike, least: TensorLike) -> tuple[Tensor, Tensor]:
     return to_tensor(overlap, name="iou_threshold"), to_tensor(least, name="score_threshold")
 
 
 @export("image.non_max_suppression_with_scores")
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Which boxes to keep, and their scores: lowered by overlaps when `soft_nms_sigma` is positive."""
@@ -52,11 +55,11 @@ def non_max_suppression_with_scores(
 
 @export("image.non_max_suppression_padded")
 def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
@@ -69,11 +72,11 @@ def non_max_suppression_padded(
 
 @export("image.non_max_suppression_overlaps")
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     name: str | None = None,
 ) -> Tensor:
     """Which boxes to keep, given how much each overlaps each."""
@@ -86,12 +89,12 @@ def non_max_suppression_overlaps(
 
 @export("image.combined_non_max_suppression")
 def combined_non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size_per_class: Any,
-    max_total_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = _NO_LIMIT,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: TensorLike,
+    max_total_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = _NO_LIMIT,
     pad_per_class: bool = False,
     clip_boxes: bool = True,
     name: str | None = None,
@@ -105,7 +108,9 @@ def combined_non_max_suppression(
 
 
 @export("image.draw_bounding_boxes")
-def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
+def draw_bounding_boxes(
+    images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike = None
+) -> Tensor:
     """A batch of images with boxes [batch, count, 4] (fractions: y1, x1, y2, x2) drawn on them."""
     if colors is None:
         return apply("DrawBoundingBoxes", images, boxes, name=name)
@@ -114,13 +119,13 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
 
 @export("image.sample_distorted_bounding_box")
 def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
     seed: int | None = None,
     seed2: int | None = None,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: Sequence[float] | None = None,
+    area_range: Sequence[float] | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
@@ -143,7 +148,7 @@ def sample_distorted_bounding_box(
 
 
 @export("image.is_jpeg", "io.is_jpeg")
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     """Whether a file is a JPEG, by its first three bytes."""
     with name_scope(name, "is_jpeg"):
         start = apply("Substr", contents, 0, 3)

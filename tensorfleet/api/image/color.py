@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet.api.image.checks import Conditions, at_least_3d, convert_image_dtype, is_tensor
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -24,7 +25,7 @@ from tensorfleet.ops.random.ops import random_uniform
 
 
 def _adjusted(
-    image: Any,
+    image: TensorLike,
     name: str,
     act: Callable[[Tensor, str], Tensor],
     scope_name: str | None = None,
@@ -41,7 +42,7 @@ def _adjusted(
 
 
 @export("image.adjust_brightness")
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """`delta`, a fraction of the whole range, added to every pixel."""
     return _adjusted(
         image, "adjust_brightness", lambda x, _: apply("AddV2", x, cast(delta, x.dtype.base_dtype))
@@ -49,7 +50,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 @export("image.random_brightness")
-def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """Brightness changed by a random amount in [-max_delta, max_delta)."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
@@ -57,7 +58,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 
 @export("image.adjust_contrast")
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """The distance of every pixel from the mean of its channel, in its image, times a factor."""
     return _adjusted(images, "adjust_contrast", lambda x, _: apply("AdjustContrastv2", x, contrast_factor))
 
@@ -70,33 +71,34 @@ def _ordered(lower: float, upper: float) -> None:
 
 
 @export("image.random_contrast")
-def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Contrast changed by a random factor in [lower, upper)."""
     _ordered(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.adjust_gamma")
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: TensorLike = 1) -> Tensor:
     """Every pixel, as a number in [0, 1], to the power of `gamma`, times `gain`."""
 
     def act(x: Tensor, _: str) -> Tensor:
         c = Conditions()
         c.require(gamma >= 0, ValueError, "Gamma should be a non-negative real number.")
         power = cast(gamma, x.dtype.base_dtype) if is_tensor(gamma) else gamma
-        return gain * c.guard(x) ** power
+        result: Tensor = gain * c.guard(x) ** power
+        return result
 
     return _adjusted(image, "adjust_gamma", act)
 
 
 @export("image.adjust_hue")
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """The hue of RGB images turned by `delta`: 1 is the whole circle."""
     return _adjusted(image, "adjust_hue", lambda x, _: apply("AdjustHue", x, delta), name, saturate=False)
 
 
 @export("image.random_hue")
-def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """The hue turned by a random amount in [-max_delta, max_delta)."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
@@ -106,21 +108,21 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
 
 
 @export("image.adjust_saturation")
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
     """The saturation of RGB images times a factor."""
     act = lambda x, _: apply("AdjustSaturation", x, saturation_factor)  # noqa: E731
     return _adjusted(image, "adjust_saturation", act, name, saturate=False)
 
 
 @export("image.random_saturation")
-def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """The saturation times a random factor in [lower, upper)."""
     _ordered(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.adjust_jpeg_quality")
-def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str | None = None) -> Tensor:
     """The image after it went through a JPEG file of that quality."""
     with name_scope(name, "adjust_jpeg_quality", [image]):
         image = to_tensor(image, name="image")
@@ -132,7 +134,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
 
 @export("image.random_jpeg_quality")
 def random_jpeg_quality(
-    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+    image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
     """The image after it went through a JPEG file of random quality."""
     if min(min_jpeg_quality, max_jpeg_quality) < 0 or max(min_jpeg_quality, max_jpeg_quality) > 100:
@@ -144,7 +146,7 @@ def random_jpeg_quality(
 
 
 @export("image.per_image_standardization")
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Each image with mean 0 and variance 1; an image of one color becomes zeros."""
     with name_scope(None, "per_image_standardization", [image]) as scope:
         image = at_least_3d(to_tensor(image, name="image"))
@@ -152,6 +154,7 @@ def per_image_standardization(image: Any) -> Tensor:
         pixels = reduce_prod(apply("StridedSlice", shape_of(image), [-3], [0], [1], end_mask=1))
         mean = reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
         deviation = reduce_std(image, axis=[-1, -2, -3], keepdims=True)
+        # TensorFlow's bound of the deviation, for images of one color.
         least = apply("Rsqrt", cast(pixels, dtypes.float32))
         return apply("RealDiv", image - mean, apply("Maximum", deviation, least), name=scope)
 
@@ -160,7 +163,7 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 @export("image.rgb_to_grayscale")
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """RGB images as gray ones: the last axis has one channel, of the same type."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = to_tensor(images, name="images")
@@ -170,7 +173,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.grayscale_to_rgb")
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Gray images with one channel as RGB images of the same grays."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = to_tensor(images, name="images")
@@ -183,14 +186,14 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         return made
 
 
-def _space(forward: str, backward: str, long: str, there: list, back: list) -> None:
+def _space(forward: str, backward: str, long: str, there: list[list[float]], back: list[list[float]]) -> None:
     """Publishes the change of RGB images into a color space and back, by a matrix and its inverse."""
 
-    def make(name: str, kernel: list, doc: str) -> None:
-        def convert(images: Any) -> Tensor:
+    def make(name: str, kernel: list[list[float]], doc: str) -> None:
+        def convert(images: TensorLike) -> Tensor:
             images = to_tensor(images, name="images")
             weights = to_tensor(kernel, images.dtype.base_dtype, name="kernel")
-            return tensordot(images, weights, axes=[[images.shape.rank - 1], [0]])
+            return tensordot(images, weights, axes=[[len(images.shape.as_list()) - 1], [0]])
 
         convert.__name__ = convert.__qualname__ = name
         convert.__doc__ = doc
@@ -204,21 +207,13 @@ _space(
     "rgb_to_yiq",
     "yiq_to_rgb",
     "YIQ",
-    [
-        [0.299, 0.59590059, 0.2115],
-        [0.587, -0.27455667, -0.52273617],
-        [0.114, -0.32134392, 0.31119955],
-    ],
+    [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]],
     [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]],
 )
 _space(
     "rgb_to_yuv",
     "yuv_to_rgb",
     "YUV",
-    [
-        [0.299, -0.14714119, 0.61497538],
-        [0.587, -0.28886916, -0.51496512],
-        [0.114, 0.43601035, -0.10001026],
-    ],
+    [[0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]],
     [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]],
 )

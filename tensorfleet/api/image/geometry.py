@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
-from tensorfleet.api.image.checks import Conditions, at_least_3d, batched, dimensions, is_tensor
+from tensorfleet.api.image.checks import Conditions, Size, at_least_3d, batched, dimensions, is_tensor
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -36,7 +37,7 @@ def _flip_axes(image: Tensor, *axes: int) -> Tensor:
 
 
 def _rank(image: Tensor) -> int:
-    """Of one image, or of a batch; what is not known is one image."""
+    """The rank of one image or of a batch; an unknown one counts as one image."""
     rank = image.shape.rank
     if rank not in (None, 3, 4):
         raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
@@ -44,25 +45,26 @@ def _rank(image: Tensor) -> int:
 
 
 @export("image.flip_left_right")
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """The mirror image, of one image or of each in a batch."""
     with name_scope(None, "flip_left_right", [image]):
         return _flip_axes(at_least_3d(to_tensor(image, name="image")), 1)
 
 
 @export("image.flip_up_down")
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """Upside down, one image or each in a batch."""
     with name_scope(None, "flip_up_down", [image]):
         return _flip_axes(at_least_3d(to_tensor(image, name="image")), 0)
 
 
-def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
+def _random_flip(image: TensorLike, axis: int, seed: int | None, name: str) -> Tensor:
     with name_scope(None, name, [image]) as scope:
         image = at_least_3d(to_tensor(image, name="image"))
         flipped = _flip_axes(image, axis)
         if image.shape.rank == 4:
             count = dimensions(image, 4)[0]
+            # One number per image: rounded, it says which of them are flipped.
             drawn = random_uniform([count], 0, 1.0, seed=seed)
             flips = cast(round_numbers(reshape(drawn, [count, 1, 1, 1])), image.dtype.base_dtype)
             stays = apply("Sub", to_tensor(1, image.dtype.base_dtype), flips)
@@ -74,13 +76,13 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 
 
 @export("image.random_flip_left_right")
-def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """The image or, as often, its mirror image; each image of a batch for itself."""
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
 @export("image.random_flip_up_down")
-def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """The image or, as often, the image upside down; each image of a batch for itself."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
@@ -90,31 +92,32 @@ def _swapped(image: Tensor, name: str | None = None) -> Tensor:
 
 
 @export("image.transpose_image", "image.transpose")
-def transpose(image: Any, name: str | None = None) -> Tensor:
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
     """Rows become columns, in one image or in each of a batch."""
     with name_scope(name, "transpose", [image]) as scope:
         return _swapped(at_least_3d(to_tensor(image, name="image")), scope)
 
 
 @export("image.rot90")
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
     """The image turned counter-clockwise by `k` times 90 degrees."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = at_least_3d(to_tensor(image, name="image"))
         turns = to_tensor(k, dtypes.int32, name="k")
         turns.shape.assert_has_rank(0)
-        made = [
+        made: list[Callable[[], Tensor]] = [
             lambda: identity(image),
             lambda: _swapped(_flip_axes(image, 1)),
             lambda: _flip_axes(image, 0, 1),
             lambda: _flip_axes(_swapped(image), 1),
         ]
+        # A number that is known needs no branches in the graph.
         known = constant_value(turns)
         if known is not None:
             return made[int(known) % 4]()
         rest = apply("FloorMod", turns, 4)
         pairs = [(apply("Equal", rest, i), made[i]) for i in (1, 2, 3)]
-        result = case(pairs, default=made[0], exclusive=True, name=scope)
+        result: Tensor = case(pairs, default=made[0], exclusive=True, name=scope)
         result.set_shape([None] * (image.shape.rank or 3))
         return result
 
@@ -124,7 +127,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
 @export("image.crop_to_bounding_box")
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
 ) -> Tensor:
     """The window of an image (or of each in a batch) whose upper left corner is at the offsets."""
     with name_scope(None, "crop_to_bounding_box", [image]):
@@ -147,14 +150,14 @@ def crop_to_bounding_box(
         return batched(image, crop)
 
 
-def _shaped(result: Tensor, *dims: Any) -> Tensor:
+def _shaped(result: Tensor, *dims: Size) -> Tensor:
     result.set_shape([None if is_tensor(d) else d for d in dims])
     return result
 
 
 @export("image.pad_to_bounding_box")
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike, offset_height: Size, offset_width: Size, target_height: Size, target_width: Size
 ) -> Tensor:
     """The image (or each in a batch) on a larger canvas of zeros, its upper left corner at the offsets."""
     with name_scope(None, "pad_to_bounding_box", [image]):
@@ -175,16 +178,16 @@ def pad_to_bounding_box(
         return batched(image, widen)
 
 
-def _larger(a: Any, b: Any) -> Any:
+def _larger(a: Size, b: Size) -> Size:
     return maximum(a, b) if is_tensor(a) or is_tensor(b) else max(a, b)
 
 
-def _smaller(a: Any, b: Any) -> Any:
+def _smaller(a: Size, b: Size) -> Size:
     return minimum(a, b) if is_tensor(a) or is_tensor(b) else min(a, b)
 
 
 @export("image.resize_image_with_crop_or_pad", "image.resize_with_crop_or_pad")
-def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_image_with_crop_or_pad(image: TensorLike, target_height: Size, target_width: Size) -> Tensor:
     """The middle of the image, cropped where it is larger than the target and padded where smaller."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
 
@@ -211,7 +214,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
 
 
 @export("image.central_crop")
-def central_crop(image: Any, central_fraction: float) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """The middle of an image (or of each in a batch): that fraction of its height and of its width."""
     with name_scope(None, "central_crop", [image]):
         image = to_tensor(image, name="image")
@@ -235,9 +238,9 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         return result
 
 
-def _middle(size: Any, fraction: float) -> tuple[Any, Any]:
+def _middle(size: Size, fraction: float) -> tuple[Size, Size]:
     """Where the middle starts along one axis, and how long it is."""
-    if not is_tensor(size):
+    if isinstance(size, int):
         start = int((size - size * fraction) / 2)
         return start, size - start * 2
     wide = cast(size, dtypes.float64)

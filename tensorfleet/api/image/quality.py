@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from tensorfleet.api.image.checks import convert_image_dtype
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.array.checks import Assert
@@ -26,7 +28,7 @@ from tensorfleet.ops.math.reduce_functions import reduce_all, reduce_mean, reduc
 
 
 @export("image.total_variation")
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels; one number per image of a batch."""
     with name_scope(name, "total_variation"):
         images = to_tensor(images, name="images")
@@ -38,11 +40,12 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
             down, across = images[1:] - images[:-1], images[:, 1:] - images[:, :-1]
         else:
             down, across = images[:, 1:] - images[:, :-1], images[:, :, 1:] - images[:, :, :-1]
-        return reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
+        result: Tensor = reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
+        return result
 
 
-def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list]:
-    """Both images, and assertions that they have the same shape where that is not known."""
+def _shape_checks(a: Tensor, b: Tensor) -> list[Operation]:
+    """Assertions that two images have the same shape, where that is not known."""
     for one in (a, b):
         if one.shape.rank is not None and one.shape.rank < 3:
             raise ValueError(f"Shape {one.shape} must have rank at least 3")
@@ -54,18 +57,11 @@ def _same_shapes(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, list]:
         if a.shape.as_list()[-3:] != b.shape.as_list()[-3:] and a.shape.is_fully_defined():
             raise ValueError(f"Two images are not compatible: shapes {a.shape} and {b.shape}.")
     first, second = shape_of(a), shape_of(b)
-    checks = [
-        Assert(
-            reduce_all(apply("GreaterEqual", first[-3:], second[-3:])),
-            [first, second],
-            summarize=10,
-        )
-    ]
-    return a, b, checks
+    return [Assert(reduce_all(apply("GreaterEqual", first[-3:], second[-3:])), [first, second], summarize=10)]
 
 
 @export("image.psnr")
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of two images, in decibels; one number per pair of a batch."""
     with name_scope(name, "PSNR", [a, b]):
         a, b = to_tensor(a, name="a"), to_tensor(b, name="b")
@@ -78,24 +74,25 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
             np.float32(10 / math.log(10.0)) * apply("Log", error),
             name="psnr",
         )
-        _, _, checks = _same_shapes(a, b)
-        with control_dependencies(checks):
-            return identity(value)
+        with control_dependencies(_shape_checks(a, b)):
+            return apply("Identity", value)
 
 
 # -- structural similarity ---------------------------------------------------------------------------
 
 
-def _window(size: int, sigma: float) -> np.ndarray:
+def _window(size: int, sigma: float) -> Array:
     """A Gaussian bell [size, size, 1, 1] with sum one."""
+    # As TensorFlow computes it, in float32 and as a softmax, so that the last digits agree.
     places = np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2
     line = -0.5 * np.square(places) / np.float32(sigma) ** 2
     flat = (line[:, None] + line[None, :]).ravel()
     weights = np.exp(flat - flat.max())
-    return (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    result: Array = (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    return result
 
 
-def _smoothed(x: Tensor, window: Any) -> Tensor:
+def _smoothed(x: Tensor, window: Tensor) -> Tensor:
     dims = shape_of(x)
     flat = reshape(x, concat([[-1], dims[-3:]], 0))
     tiled = apply("Tile", window, stack([1, 1, dims[-1], 1]))
@@ -104,7 +101,7 @@ def _smoothed(x: Tensor, window: Any) -> Tensor:
 
 
 def _similarity(
-    a: Tensor, b: Tensor, max_val: Any, size: int, sigma: float, k1: float, k2: float
+    a: Tensor, b: Tensor, max_val: Tensor, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Tensor, Tensor]:
     """Structural similarity, and its part for contrast and structure alone, per channel."""
     window = to_tensor(_window(size, sigma), a.dtype.base_dtype)
@@ -125,11 +122,20 @@ def _check_size(image: Tensor, size: int) -> None:
         raise ValueError(f"Images of shape {image.shape} are smaller than the filter of size {size}.")
 
 
+def _as_floats(img1: TensorLike, img2: TensorLike, max_val: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
+    """Two images of the same shape and their highest value, in [0, 1]."""
+    a, b = to_tensor(img1, name="img1"), to_tensor(img2, name="img2")
+    with control_dependencies(_shape_checks(a, b)):
+        a = identity(a)
+    highest = convert_image_dtype(cast(max_val, a.dtype.base_dtype), dtypes.float32)
+    return convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32), highest
+
+
 @export("image.ssim")
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -137,15 +143,11 @@ def ssim(
 ) -> Tensor:
     """The structural similarity of two images, at most 1; one number per pair of a batch."""
     with name_scope(None, "SSIM", [img1, img2]):
-        a, b = to_tensor(img1, name="img1"), to_tensor(img2, name="img2")
-        a, b, checks = _same_shapes(a, b)
-        with control_dependencies(checks):
-            a = identity(a)
-        highest = convert_image_dtype(cast(max_val, a.dtype.base_dtype), dtypes.float32)
-        a, b = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
+        a, b, highest = _as_floats(img1, img2, max_val)
         _check_size(a, filter_size)
         per_channel, _ = _similarity(a, b, highest, filter_size, filter_sigma, k1, k2)
-        return reduce_mean(per_channel, [-1])
+        result: Tensor = reduce_mean(per_channel, [-1])
+        return result
 
 
 _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -165,10 +167,10 @@ def _halved(x: Tensor) -> Tensor:
 
 @export("image.ssim_multiscale")
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
-    power_factors: Any = _SCALES,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    power_factors: Sequence[float] = _SCALES,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -176,12 +178,7 @@ def ssim_multiscale(
 ) -> Tensor:
     """The structural similarity of two images over several sizes of them, each half as large as the last."""
     with name_scope(None, "MS-SSIM", [img1, img2]):
-        a, b = to_tensor(img1, name="img1"), to_tensor(img2, name="img2")
-        a, b, checks = _same_shapes(a, b)
-        with control_dependencies(checks):
-            a = identity(a)
-        highest = convert_image_dtype(cast(max_val, a.dtype.base_dtype), dtypes.float32)
-        a, b = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
+        a, b, highest = _as_floats(img1, img2, max_val)
         parts = []
         whole: Any = None
         for k in range(len(power_factors)):
@@ -192,14 +189,15 @@ def ssim_multiscale(
             parts.append(apply("Relu", structure))
         parts[-1] = apply("Relu", whole)
         powers = apply("Pow", stack(parts, axis=-1), to_tensor(list(power_factors), dtypes.float32))
-        return reduce_mean(reduce_prod(powers, [-1]), [-1])
+        result: Tensor = reduce_mean(reduce_prod(powers, [-1]), [-1])
+        return result
 
 
 # -- edges -------------------------------------------------------------------------------------------
 
 
 @export("image.image_gradients")
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Differences to the next row and to the next column, zero at the far ends, of a batch of images."""
     image = to_tensor(image)
     if image.shape.rank != 4:
@@ -214,7 +212,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 
 @export("image.sobel_edges")
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Sobel's differences down and across, as a last axis of two, of a batch of images."""
     image = to_tensor(image)
     static = image.shape

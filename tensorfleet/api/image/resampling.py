@@ -1,23 +1,23 @@
-"""Resizing as TensorFlow 2 does it: the centers of pixels are kept, and kernels may smooth what gets smaller."""
+"""Resizing as TensorFlow 2 does it: the centers of pixels are kept, and kernels may smooth images that get smaller."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api.image.resizing import _new_size
+from tensorfleet.api.image.resizing import as_batch, new_size
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import publish
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
-from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.ops.array.shape import expand_dims, squeeze
+from tensorfleet.ops.array.shape import squeeze
 from tensorfleet.ops.math.cast import cast
 
 
-class ResizeMethod:
+class ResizeMethodV2:
     """How `resize_images_v2` finds the pixels of the new image."""
 
     BILINEAR = "bilinear"
@@ -38,10 +38,11 @@ _OPS = {
     "area": "ResizeArea",
 }
 _KERNELS = {"bilinear": "triangle", "bicubic": "keyscubic"}
+# These methods have no op of their own but the one with kernels.
 _ALWAYS = ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")
 
 
-def _resizer(method: Any, antialias: bool) -> Callable:
+def _resizer(method: str, antialias: bool) -> Callable[[Tensor, Tensor], Tensor]:
     if method in _ALWAYS or (antialias and method in _KERNELS):
         return lambda images, size: _smoothed(images, size, _KERNELS.get(method, method), antialias)
     if method not in _OPS:
@@ -59,9 +60,9 @@ def _smoothed(images: Tensor, size: Tensor, kernel: str, antialias: bool) -> Ten
 
 
 def resize_images_v2(
-    images: Any,
-    size: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    images: TensorLike,
+    size: TensorLike,
+    method: str = ResizeMethodV2.BILINEAR,
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
     name: str | None = None,
@@ -69,15 +70,8 @@ def resize_images_v2(
     """One image or a batch resized to `size` (height, width), pixels taken by their centers."""
     resize = _resizer(method, antialias)
     with name_scope(name, "resize", [images, size]):
-        images = to_tensor(images, name="images")
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        single = images.shape.rank == 3
-        if single:
-            images = expand_dims(images, 0)
-        elif images.shape.rank != 4:
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        wanted = _new_size(images, size, preserve_aspect_ratio)
+        images, single = as_batch(images)
+        wanted = new_size(images, size, preserve_aspect_ratio)
         resized = resize(images, wanted)
         known = constant_value(wanted)
         resized.set_shape([None, *([None, None] if known is None else [int(v) for v in known]), None])
@@ -85,5 +79,5 @@ def resize_images_v2(
 
 
 for _module in ("image_ops", "image_ops_impl"):
-    publish(ResizeMethod, f"python.ops.{_module}.ResizeMethod")
+    publish(ResizeMethodV2, f"python.ops.{_module}.ResizeMethod")
     publish(resize_images_v2, f"python.ops.{_module}.resize_images_v2")

@@ -1,13 +1,14 @@
-"""`tf.image.resize_images` and what builds on it."""
+"""`tf.image.resize_images` and functions built on it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
-from tensorfleet.api.image.checks import Conditions, batched, dimensions
+from tensorfleet.api.image.checks import Conditions, Size, batched, dimensions
 from tensorfleet.api.image.geometry import pad_to_bounding_box
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -32,7 +33,7 @@ class ResizeMethod:
     AREA = 3
 
 
-_METHODS: dict[Any, Any] = {
+_METHODS: dict[int | str, Callable[..., Tensor]] = {
     ResizeMethod.BILINEAR: images_resize.resize_bilinear,
     ResizeMethod.NEAREST_NEIGHBOR: images_resize.resize_nearest_neighbor,
     ResizeMethod.BICUBIC: images_resize.resize_bicubic,
@@ -41,16 +42,28 @@ _METHODS: dict[Any, Any] = {
 _METHODS |= dict(zip(("bilinear", "nearest", "bicubic", "area"), _METHODS.values(), strict=True))
 
 
-def _height_and_width(*args: Any) -> bool:
+def _height_and_width(*args: object) -> bool:
     return len(args) > 2 and isinstance(args[1], int)
+
+
+def as_batch(images: TensorLike) -> tuple[Tensor, bool]:
+    """A batch of images, and whether it was one image before."""
+    tensor = to_tensor(images, name="images")
+    if tensor.shape.rank is None:
+        raise ValueError("'images' contains no shape.")
+    if tensor.shape.rank == 3:
+        return expand_dims(tensor, 0), True
+    if tensor.shape.rank != 4:
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
+    return tensor, False
 
 
 @export("image.resize_images", "image.resize")
 @takes_old_order("image.resize_images", "images size size method align_corners", _height_and_width)
 def resize_images(
-    images: Any,
-    size: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    images: TensorLike,
+    size: TensorLike,
+    method: int | str = ResizeMethod.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
@@ -60,19 +73,13 @@ def resize_images(
     The result is float32, except by nearest neighbour, or when the size does not change: then as it came.
     """
     with name_scope(name, "resize", [images, size]):
-        images = to_tensor(images, name="images")
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        single = images.shape.rank == 3
-        if single:
-            images = expand_dims(images, 0)
-        elif images.shape.rank != 4:
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        resized = _resized(images, _new_size(images, size, preserve_aspect_ratio), method, align_corners)
+        images, single = as_batch(images)
+        resized = _resized(images, new_size(images, size, preserve_aspect_ratio), method, align_corners)
         return squeeze(resized, axis=[0]) if single else resized
 
 
-def _new_size(images: Tensor, size: Any, preserve_aspect_ratio: bool) -> Tensor:
+def new_size(images: Tensor, size: TensorLike, preserve_aspect_ratio: bool) -> Tensor:
+    """The height and width to resize to: `size`, or the largest inside it with the proportions of the images."""
     try:
         wanted = to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError) as e:
@@ -92,9 +99,10 @@ def _new_size(images: Tensor, size: Any, preserve_aspect_ratio: bool) -> Tensor:
     return stack([cast(round_numbers(ratio * side), dtypes.int32) for side in (tall, wide)])
 
 
-def _resized(images: Tensor, size: Tensor, method: Any, align_corners: bool) -> Tensor:
+def _resized(images: Tensor, size: Tensor, method: int | str, align_corners: bool) -> Tensor:
     known = constant_value(size)
     height, width = (None, None) if known is None else (int(v) for v in known)
+    # TensorFlow returns the images themselves, in their own type.
     if known is not None and images.shape.as_list()[1:3] == [height, width]:
         return images
     if method not in _METHODS:
@@ -106,13 +114,13 @@ def _resized(images: Tensor, size: Tensor, method: Any, align_corners: bool) -> 
 
 @export("image.resize_image_with_pad")
 def resize_image_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    image: TensorLike,
+    target_height: Size,
+    target_width: Size,
+    method: int | str = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """The image resized to fit into the target with its proportions kept, zeros filling what remains."""
+    """The image resized to fit into the target with its proportions kept, with zeros around it."""
     with name_scope(None, "resize_image_with_pad", [image]):
 
         def fit(images: Tensor) -> Tensor:

@@ -6,36 +6,53 @@ import copy
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.api.autograph.calls import converted_call
-from tensorfleet.api.layers.helpers import collect_new, depending, in_keras_style, unique_name
+from tensorfleet.api.layers.helpers import (
+    as_tensor,
+    collect_new,
+    depending,
+    in_keras_style,
+    initializer_of,
+    of_graph,
+    refuse_in_keras_style,
+    unique_name,
+)
 from tensorfleet.api.layers.nodes import Unconnected
-from tensorfleet.api.layers.specs import check_inputs, snake_case
+from tensorfleet.api.layers.specs import (
+    Constraint,
+    InitializerLike,
+    Nested,
+    Regularizer,
+    ScopeLike,
+    check_inputs,
+    snake_case,
+)
 from tensorfleet.api.metrics.means import mean as tf_mean
 from tensorfleet.api.variables.initializers import default_for
 from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.scope import VariableScope, get_variable, variable_scope
 from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes, nest
-from tensorfleet.base.naming import export, find
+from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.functions import around
 from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope, session_for
 from tensorfleet.ops.array.basic import placeholder as tf_placeholder
 from tensorfleet.ops.array.shape import shape as tf_shape
 from tensorfleet.ops.math.cast import cast
 
-_OPTIONS = (
+_OPTIONS = {
     "_scope",
     "_reuse",
     "activity_regularizer",
@@ -43,22 +60,7 @@ _OPTIONS = (
     "dynamic",
     "input_shape",
     "batch_input_shape",
-)
-
-
-def _of_graph(value: Any) -> bool:
-    """Whether something is part of a graph, which copies of a layer share."""
-    return isinstance(value, (Tensor, Operation, IndexedSlices, PartitionedVariable)) or hasattr(
-        value, "_as_graph_element"
-    )
-
-
-def _refuse(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} argument not allowed when keras style layers are enabled, but saw: {value}"
-            )
+}
 
 
 @export("layers.Layer")
@@ -71,11 +73,11 @@ class Layer(Unconnected):
 
     _is_tracked = True
     _untracked = frozenset({"_trainable_weights", "_non_trainable_weights", "_named_weights", "_layers"})
-    #: what the inputs must look like: an `InputSpec`, or a list with one for each
+    #: the specification of the inputs: an `InputSpec`, or a list with one for each
     input_spec: Any = None
 
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
+        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> None:
         for key in kwargs:
             if key not in _OPTIONS:
@@ -87,12 +89,12 @@ class Layer(Unconnected):
         self._dynamic = bool(kwargs.get("dynamic", False))
         self.built = False
         self.stateful = False
-        self._trainable_weights: list = []
-        self._non_trainable_weights: list = []
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
         self._named_weights: dict[str, Any] = {}  # by the names they were asked for with
-        self._losses: list = []
-        self._updates: list = []
-        self._metrics: list = []
+        self._losses: list[Tensor] = []
+        self._updates: list[Any] = []
+        self._metrics: list[Any] = []
         self._graph: Graph | None = None
         self._scope: VariableScope | None = None
         self._base_name, self._name = name, name
@@ -102,25 +104,26 @@ class Layer(Unconnected):
         scope = kwargs.get("_scope")
         self._keras_style = in_keras_style()
         if self._keras_style:
-            _refuse(scope=scope, reuse=self._reuse)
+            refuse_in_keras_style(scope=scope, reuse=self._reuse)
         if scope:
             with variable_scope(scope) as self._scope:
                 pass
 
-    def __deepcopy__(self, memo: dict) -> Layer:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
         made = memo[id(self)] = type(self).__new__(type(self))
         for key, value in self.__dict__.items():
-            if key == "_graph" or _of_graph(value):
+            # Variables and graphs are shared: a copy of a layer has the same weights.
+            if key == "_graph" or of_graph(value):
                 made.__dict__[key] = value
             elif key in ("_scope", "_named_weights") or (
-                isinstance(value, list) and all(_of_graph(v) for v in value)
+                isinstance(value, list) and all(of_graph(v) for v in value)
             ):
                 made.__dict__[key] = copy.copy(value)
             else:
                 made.__dict__[key] = copy.deepcopy(value, memo)
         return made
 
-    # -- what it is ----------------------------------------------------------------------------------
+    # -- names and properties ----------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -136,10 +139,11 @@ class Layer(Unconnected):
                 "name is determined the first time the layer instance is called. You must therefore call the layer "
                 "before querying `scope_name`."
             )
-        return self._scope.name
+        result: str = self._scope.name
+        return result
 
     @property
-    def name_scope(self) -> Any:
+    def name_scope(self) -> AbstractContextManager[str]:
         """A name scope to put operations beside the layer's own."""
         return name_scope(self._scope.original_name_scope if self._scope is not None else self.name)
 
@@ -157,30 +161,30 @@ class Layer(Unconnected):
         self._trainable = value
 
     @property
-    def activity_regularizer(self) -> Any:
+    def activity_regularizer(self) -> Regularizer | None:
         """A function of the output whose value is a loss."""
         return self._activity_regularizer
 
     @activity_regularizer.setter
-    def activity_regularizer(self, regularizer: Any) -> None:
+    def activity_regularizer(self, regularizer: Regularizer | None) -> None:
         self._activity_regularizer = regularizer
 
     # -- variables -----------------------------------------------------------------------------------
 
     @property
-    def trainable_weights(self) -> list:
+    def trainable_weights(self) -> list[Any]:
         """The variables that are trained."""
         return [*self._trainable_weights, *self._of_parts("trainable_weights")] if self.trainable else []
 
     @property
-    def non_trainable_weights(self) -> list:
+    def non_trainable_weights(self) -> list[Any]:
         """The variables that are not."""
         own = [] if self.trainable else self._trainable_weights
         parts = self._of_parts("non_trainable_weights" if self.trainable else "weights")
         return [*own, *self._non_trainable_weights, *parts]
 
     @property
-    def weights(self) -> list:
+    def weights(self) -> list[Any]:
         """All variables, the trained ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
@@ -189,12 +193,12 @@ class Layer(Unconnected):
     non_trainable_variables = readonly("non_trainable_weights", "The same as `non_trainable_weights`.")
 
     @property
-    def submodules(self) -> tuple:
+    def submodules(self) -> tuple[Layer, ...]:
         """The layers among its attributes, and those inside them."""
         direct = [v for v in vars(self).values() if isinstance(v, Layer)]
         return tuple(dict.fromkeys(layer for d in direct for layer in (d, *d.submodules)))
 
-    def _of_parts(self, what: str) -> list:
+    def _of_parts(self, what: str) -> list[Any]:
         own = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
         found = [v for part in vars(self).values() if isinstance(part, Layer) for v in getattr(part, what)]
         return [v for v in found if id(v) not in own]
@@ -202,16 +206,16 @@ class Layer(Unconnected):
     def add_weight(
         self,
         name: str,
-        shape: Any,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
         trainable: bool | None = None,
-        constraint: Any = None,
+        constraint: Constraint | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-        partitioner: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Callable[..., Sequence[int]] | None = None,
         **kwargs: Any,
     ) -> Any:
         """Makes a variable in the layer's scope, or finds it there when the scope is reused."""
@@ -225,10 +229,11 @@ class Layer(Unconnected):
                 "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
             )
         wanted = not on_read if trainable is None else trainable
+        # A variable that is shared was regularized when it was made: a second loss would count twice.
         before = {id(v) for v in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)}
         kind = dtypes.as_dtype(dtype or self.dtype or dtypes.float32)
         with self._inside(self.built or self._reuse) as scope:
-            first = scope.initializer if initializer is None else _initializer(initializer)
+            first = scope.initializer if initializer is None else initializer_of(initializer)
             made = get_variable(
                 name,
                 shape=shape,
@@ -256,7 +261,7 @@ class Layer(Unconnected):
         """The old name of `add_weight`."""
         return self.add_weight(*args, **kwargs)
 
-    def _regularize(self, name: str, variables: list, regularizer: Callable) -> None:
+    def _regularize(self, name: str, variables: Sequence[Any], regularizer: Regularizer) -> None:
         for variable in variables:
             with colocate_with(variable.op), name_scope(name + "/Regularizer"):
                 loss = regularizer(variable)
@@ -272,12 +277,15 @@ class Layer(Unconnected):
             )
         return sum(math.prod(v.shape.as_list()) for v in self.weights)
 
-    def get_weights(self) -> list[np.ndarray]:
+    def get_weights(self) -> list[Array]:
         """The values of all variables, from the default session."""
         weights = self.weights
-        return session_for(None, get_default_graph(), "evaluate tensor", "get_weights").run(weights)
+        result: list[Array] = session_for(None, get_default_graph(), "evaluate tensor", "get_weights").run(
+            weights
+        )
+        return result
 
-    def set_weights(self, weights: list) -> None:
+    def set_weights(self, weights: list[Any]) -> None:
         """Gives all variables values, in the default session."""
         own = self.weights
         if len(own) != len(weights):
@@ -296,23 +304,23 @@ class Layer(Unconnected):
     # -- losses and updates --------------------------------------------------------------------------
 
     @property
-    def losses(self) -> list:
+    def losses(self) -> list[Tensor]:
         """The losses it added: of its variables, and of its outputs."""
         return [*self._losses, *self._of_parts("losses")]
 
     @property
-    def updates(self) -> list:
+    def updates(self) -> list[Any]:
         """Operations to run with each training step."""
         if not self.trainable and not self.stateful:
             return []
         return [*self._updates, *self._of_parts("updates")]
 
     @property
-    def metrics(self) -> list:
+    def metrics(self) -> list[Any]:
         """The values of the metrics it added."""
         return [*self._metrics, *self._of_parts("metrics")]
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: object, inputs: object = None) -> None:
         """Adds losses to the layer and to the collection of regularization losses."""
         for item in nest.flatten(losses):
             loss = item() if callable(item) else item
@@ -320,13 +328,13 @@ class Layer(Unconnected):
                 self._losses.append(to_tensor(loss))
                 collect_new([self._losses[-1]], GraphKeys.REGULARIZATION_LOSSES)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: object = None) -> None:
         """Adds operations that belong to a training step; they go to the collection of update operations."""
         for item in nest.flatten(updates):
             made = item() if callable(item) and not isinstance(item, (Tensor, Operation)) else item
             self._updates.append(made if isinstance(made, Operation) else made.op)
 
-    def add_metric(self, value: Any, aggregation: str | None = None, name: str | None = None) -> None:
+    def add_metric(self, value: TensorLike, aggregation: str | None = None, name: str | None = None) -> None:
         """Averages a value over batches, as `tf.metrics.mean` does."""
         if aggregation not in (None, "mean"):
             raise ValueError(
@@ -340,11 +348,11 @@ class Layer(Unconnected):
         self._metrics.append(mean)
         self.add_update(update)
 
-    def get_losses_for(self, inputs: Any) -> list:
+    def get_losses_for(self, inputs: object) -> list[Tensor]:
         """The losses that depend on these inputs; with None, those that depend on no input."""
         return depending(self.losses, inputs)
 
-    def get_updates_for(self, inputs: Any) -> list:
+    def get_updates_for(self, inputs: object) -> list[Any]:
         """The updates that depend on these inputs; with None, those that depend on no input."""
         return depending(self.updates, inputs)
 
@@ -358,12 +366,13 @@ class Layer(Unconnected):
         """Computes the output."""
         return inputs
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: Nested, *args: Any, **kwargs: Any) -> Any:
         """Builds the layer if this is the first call, and applies it."""
         self._set_scope(kwargs.pop("scope", None))
-        inputs = nest.map_structure(_as_tensor, inputs)
+        inputs = nest.map_structure(as_tensor, inputs)
         flat = nest.flatten(inputs)
         self._check_graph(flat)
+        # A layer that is built shares its variables with itself, whatever the scope around it says.
         with self._inside(True if self.built else self._reuse):
             if not self.built:
                 self._first_call(inputs, flat)
@@ -374,21 +383,22 @@ class Layer(Unconnected):
                     f"A layer's `call` method should return a Tensor or a list of Tensors, not None (layer: {self.name})."
                 )
             self._regularize_outputs(outputs)
+        # After the call: `call` may have added updates.
         collect_new(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: Nested, *args: Any, **kwargs: Any) -> Any:
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    def _first_call(self, inputs: Any, flat: list) -> None:
+    def _first_call(self, inputs: Nested, flat: list[Any]) -> None:
         check_inputs(self.name, self.input_spec, flat)
         if self._dtype is None and flat and isinstance(flat[0], Tensor):
             self._dtype = flat[0].dtype.base_dtype.name
         self.build(nest.map_structure(lambda t: t.shape, inputs))
         self.built = True
 
-    def _regularize_outputs(self, outputs: Any) -> None:
+    def _regularize_outputs(self, outputs: object) -> None:
         if self._activity_regularizer is None:
             return
         with name_scope("ActivityRegularizer"):
@@ -397,7 +407,8 @@ class Layer(Unconnected):
                 # The mean over the batch, so that its size does not matter.
                 self.add_loss(loss / cast(tf_shape(output)[0], loss.dtype))
 
-    def _check_graph(self, flat: list) -> None:
+    def _check_graph(self, flat: list[Any]) -> None:
+        # Inside a function's body the layer belongs to the graph around it, as its variables do.
         graph = around(next((t.graph for t in flat if isinstance(t, Tensor)), get_default_graph()))
         if self._graph is not None and graph is not self._graph:
             raise ValueError(
@@ -406,9 +417,9 @@ class Layer(Unconnected):
             )
         self._graph = graph
 
-    def _set_scope(self, scope: Any = None) -> None:
+    def _set_scope(self, scope: ScopeLike = None) -> None:
         if self._keras_style:
-            _refuse(scope=scope)
+            refuse_in_keras_style(scope=scope)
         if self._scope is not None:
             return
         if self._keras_style:
@@ -422,7 +433,7 @@ class Layer(Unconnected):
             return
 
     @contextmanager
-    def _inside(self, reuse: Any) -> Iterator[VariableScope]:
+    def _inside(self, reuse: bool | None) -> Iterator[VariableScope]:
         """The layer's variable scope and its name scope."""
         self._set_scope()
         assert self._scope is not None
@@ -447,14 +458,14 @@ class Layer(Unconnected):
             made = type(self).from_config(self.get_config())(inputs)
         return nest.map_structure(lambda t: t.shape, made)
 
-    def compute_output_signature(self, input_signature: Any) -> Any:
+    def compute_output_signature(self, input_signature: Nested) -> Any:
         """The specifications of the outputs, given those of the inputs."""
         specs = nest.flatten(input_signature)
         shape = self.compute_output_shape(nest.map_structure(lambda s: s.shape, input_signature))
         make, kind = type(specs[0]), self.dtype or specs[0].dtype
         return nest.map_structure(lambda s: make(shape=TensorShape(s), dtype=kind), shape)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Nested, mask: Nested = None) -> None:
         """Layers pass no masks on."""
         if mask is not None and any(m is not None for m in nest.flatten(mask)):
             raise TypeError(
@@ -471,11 +482,11 @@ class Layer(Unconnected):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
-        """A layer from what `get_config` gave."""
+        """A layer from the configuration that `get_config` gave."""
         return cls(**config)
 
     @classmethod
-    def with_name_scope(cls, method: Callable) -> Callable:
+    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator for a method: its operations are named inside the layer."""
 
         @functools.wraps(method)
@@ -484,20 +495,3 @@ class Layer(Unconnected):
                 return method(self, *args, **kwargs)
 
         return wrapped
-
-
-def _as_tensor(value: Any) -> Any:
-    if isinstance(value, (Tensor, IndexedSlices)) or value is None:
-        return value
-    plain = isinstance(value, (int, float, np.ndarray, np.generic)) or hasattr(value, "_as_graph_element")
-    return to_tensor(value) if plain else value
-
-
-def _initializer(value: Any) -> Any:
-    """An initializer, or one of those in `tf.initializers` by its name."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return find(f"initializers.{value}")
-    except KeyError:
-        raise ValueError(f"Unknown initializer: {value}. Pass one of tf.initializers.") from None

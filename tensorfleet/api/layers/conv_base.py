@@ -1,4 +1,4 @@
-"""What convolution layers of all ranks share."""
+"""The common base of convolution layers of all ranks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any
 from tensorfleet.api.layers.base import Layer
 from tensorfleet.api.layers.options import given
 from tensorfleet.api.layers.specs import (
+    Activation,
+    Constraint,
+    InitializerLike,
     InputSpec,
+    Regularizer,
     activation_of,
     data_format_of,
     layout_of,
@@ -15,8 +19,10 @@ from tensorfleet.api.layers.specs import (
     tuple_of,
 )
 from tensorfleet.api.nn.convolutions import conv1d, separable_conv2d, with_space_to_batch
+from tensorfleet.api.nn.pooling import Padding, Sizes
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Dims, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.shape import reshape, shape
@@ -35,20 +41,20 @@ class Conv(Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: Sizes = 1,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = None,
+        bias_initializer: InitializerLike = _ZEROS,
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
@@ -79,8 +85,8 @@ class Conv(Layer):
     def _channel_axis(self) -> int:
         return 1 if self.data_format == "channels_first" else -1
 
-    def _channels(self, input_shape: Any) -> int:
-        found = TensorShape(input_shape)[self._channel_axis].value
+    def _channels(self, input_shape: ShapeLike) -> int:
+        found: int | None = TensorShape(input_shape)[self._channel_axis].value
         if found is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: found})
@@ -90,7 +96,7 @@ class Conv(Layer):
         options = {w: getattr(self, f"{part}_{w}") for w in ("initializer", "regularizer", "constraint")}
         return self.add_weight(name, list(dims), **options)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         channels = self._channels(input_shape)
         self.kernel = self._part("kernel", (*self.kernel_size, channels, self.filters), "kernel")
         self._build_bias()
@@ -99,7 +105,7 @@ class Conv(Layer):
         self.bias = self._part("bias", (self.filters,), "bias") if self.use_bias else None
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
         """Convolves, adds the bias, applies the activation."""
         if self.padding == "causal":
             inputs = self._padded_left(inputs)
@@ -119,7 +125,7 @@ class Conv(Layer):
             )
         return self._finish(made)
 
-    def _convolve(self, inputs: Tensor, count: int, padding: str) -> Tensor:
+    def _convolve(self, inputs: Tensor, count: int, padding: Padding) -> Tensor:
         layout = layout_of(self.data_format, count)
         if count == 1:
             return conv1d(inputs, self.kernel, self.strides[0], padding, data_format=layout)
@@ -136,6 +142,7 @@ class Conv(Layer):
 
     def _finish(self, made: Tensor) -> Tensor:
         if self.use_bias:
+            # `bias_add` knows no layout of three dimensions with the channels first.
             if self.rank == 1 and self.data_format == "channels_first":
                 made = made + reshape(self.bias, (1, self.filters, 1))
             else:
@@ -149,7 +156,7 @@ class Conv(Layer):
         reach = (self.kernel_size[i] - 1) * self.dilation_rate[i]
         return -(-(size - (reach if self.padding == "valid" else 0)) // self.strides[i])
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         dims = TensorShape(input_shape).as_list()
         start = 2 if self.data_format == "channels_first" else 1
         for i in range(self.rank):
@@ -166,31 +173,31 @@ class SeparableConv(Conv):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: Sizes = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: InitializerLike = None,
+        pointwise_initializer: InitializerLike = None,
+        bias_initializer: InitializerLike = _ZEROS,
+        depthwise_regularizer: Regularizer | None = None,
+        pointwise_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        depthwise_constraint: Constraint | None = None,
+        pointwise_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
         self._start(given(locals()))
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes both kernels and the bias."""
         channels, deep = self._channels(input_shape), self.depth_multiplier
         self.depthwise_kernel = self._part(
@@ -202,7 +209,7 @@ class SeparableConv(Conv):
         )
         self._build_bias()
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
         """Convolves twice, adds the bias, applies the activation."""
         first = self.data_format == "channels_first"
         if self.rank == 2:
@@ -214,6 +221,7 @@ class SeparableConv(Conv):
         if self.padding == "causal":
             inputs = self._padded_left(inputs)
         height = 2 if first else 1
+        # There is no op for separable filters of sequences: they are images one pixel high.
         tall = apply("ExpandDims", inputs, height)
         deep = apply("ExpandDims", self.depthwise_kernel, 0)
         point = apply("ExpandDims", self.pointwise_kernel, 0)
@@ -223,7 +231,9 @@ class SeparableConv(Conv):
         made = apply("Squeeze", made, squeeze_dims=[height])
         return made if self.activation is None else self.activation(made)
 
-    def _separable(self, inputs: Tensor, deep: Any, point: Any, strides: tuple, rate: tuple) -> Tensor:
+    def _separable(
+        self, inputs: Tensor, deep: TensorLike, point: TensorLike, strides: Dims, rate: Dims
+    ) -> Tensor:
         layout = layout_of(self.data_format, 2)
         steps = [1, 1, *strides] if layout == "NCHW" else [1, *strides, 1]
         padding = "VALID" if self.padding == "causal" else self.padding.upper()
@@ -236,36 +246,36 @@ class ConvTranspose(Conv):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = None,
+        bias_initializer: InitializerLike = _ZEROS,
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
         self._start(given(locals()))
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         channels = self._channels(input_shape)
         self.kernel = self._part("kernel", (*self.kernel_size, self.filters, channels), "kernel")
         self._build_bias()
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
         """Convolves backwards, adds the bias, applies the activation."""
         sizes = shape(inputs)
         start = 2 if self.data_format == "channels_first" else 1
         batch = sizes[0]
-        space: list = [self._length(sizes[start + i], i) for i in range(self.rank)]
+        space: list[TensorLike] = [self._length(sizes[start + i], i) for i in range(self.rank)]
         target = [batch, self.filters, *space] if start == 2 else [batch, *space, self.filters]
         steps = [1, 1, *self.strides] if start == 2 else [1, *self.strides, 1]
         function = conv2d_transpose if self.rank == 2 else conv3d_transpose

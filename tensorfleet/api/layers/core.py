@@ -6,12 +6,22 @@ from typing import Any
 
 from tensorfleet.api.layers.base import Layer
 from tensorfleet.api.layers.options import function_of
-from tensorfleet.api.layers.specs import InputSpec, activation_of, data_format_of, known_bool
+from tensorfleet.api.layers.specs import (
+    Activation,
+    Constraint,
+    InitializerLike,
+    InputSpec,
+    Regularizer,
+    activation_of,
+    data_format_of,
+    known_bool,
+)
 from tensorfleet.api.nn.normalization import dropout as drop_out
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.shape import reshape, shape
@@ -30,15 +40,15 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = None,
+        bias_initializer: InitializerLike = _ZEROS,
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        activity_regularizer: Regularizer | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
@@ -52,7 +62,7 @@ class Dense(Layer):
         self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(min_ndim=2)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (kind.is_floating or kind.is_complex):
             raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {kind.name}")
@@ -78,11 +88,12 @@ class Dense(Layer):
             )
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
         """Multiplies, adds the bias, applies the activation."""
         rank = inputs.shape.ndims
         if rank is not None and rank > 2:
             outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            # `tensordot` loses static sizes when others are unknown.
             outputs.set_shape(inputs.shape.as_list()[:-1] + [self.units])
         else:
             outputs = apply("MatMul", inputs, self.kernel)
@@ -90,14 +101,15 @@ class Dense(Layer):
             outputs = bias_add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """The input's shape with `units` in place of its last dimension."""
         known = TensorShape(input_shape).with_rank_at_least(2)
         if known[-1].value is None:
             raise ValueError(
                 f"The innermost dimension of input_shape must be defined, but saw: {input_shape}"
             )
-        return known[:-1].concatenate(self.units)
+        result: TensorShape = known[:-1].concatenate(self.units)
+        return result
 
 
 dense = export("layers.dense")(function_of(Dense, "dense"))
@@ -109,8 +121,8 @@ class Dropout(Layer):
 
     def __init__(
         self,
-        rate: Any = 0.5,
-        noise_shape: Any = None,
+        rate: TensorLike = 0.5,
+        noise_shape: TensorLike = None,
         seed: int | None = None,
         name: str | None = None,
         **kwargs: Any,
@@ -118,43 +130,45 @@ class Dropout(Layer):
         super().__init__(name=name, **kwargs)
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor, training: TensorLike = False) -> Tensor:  # type: ignore[override]
         """Drops when `training`, which may be a tensor."""
         known = known_bool(training)
         if known is None:
-            return cond(training, lambda: self._dropped(inputs), lambda: apply("Identity", inputs))
+            result: Tensor = cond(training, lambda: self._dropped(inputs), lambda: apply("Identity", inputs))
+            return result
         return self._dropped(inputs) if known else apply("Identity", inputs)
 
     def _dropped(self, inputs: Tensor) -> Tensor:
         return drop_out(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> ShapeLike:
         return input_shape
 
 
 @export("layers.dropout")
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
+    noise_shape: TensorLike = None,
     seed: int | None = None,
-    training: Any = False,
+    training: TensorLike = False,
     name: str | None = None,
 ) -> Tensor:
     """Zeroes a share `rate` of the inputs when `training`, which may be a tensor."""
-    return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+    result: Tensor = Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+    return result
 
 
 @export("layers.Flatten")
 class Flatten(Layer):
     """Makes one axis of all but the first."""
 
-    def __init__(self, data_format: Any = None, **kwargs: Any) -> None:
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
         """Reshapes; channels come last whichever the layout."""
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank is not None and rank > 2:
@@ -164,13 +178,14 @@ class Flatten(Layer):
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """(batch, everything else)."""
         known = TensorShape(input_shape).with_rank_at_least(1)
         return TensorShape([known[0], known[1:].num_elements()])
 
 
 @export("layers.flatten")
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """Makes one axis of all but the first."""
-    return Flatten(data_format, name=name)(inputs)
+    result: Tensor = Flatten(data_format, name=name)(inputs)
+    return result

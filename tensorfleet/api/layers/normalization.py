@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.api.layers.base import Layer
 from tensorfleet.api.layers.options import applied
-from tensorfleet.api.layers.specs import InputSpec, known_bool
+from tensorfleet.api.layers.specs import Constraint, InitializerLike, InputSpec, Regularizer, known_bool
 from tensorfleet.api.nn.normalization import batch_normalization as normalize
 from tensorfleet.api.nn.normalization import moments
 from tensorfleet.api.variables.initializers import Ones, Zeros
-from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
+from tensorfleet.api.variables.variable import Variable, VariableAggregation, VariableSynchronization
 from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import function, signature_of
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, name_scope
@@ -35,6 +37,9 @@ from tensorfleet.ops.nn.norm import fused_batch_norm
 _ZEROS, _ONES = Zeros(), Ones()
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 
+#: The scale or the offset of the channels: a variable, or a tensor made of it; None for neither.
+_Parameter: TypeAlias = "Variable | Tensor | None"
+
 
 @export("layers.BatchNormalization")
 class BatchNormalization(Layer):
@@ -49,26 +54,26 @@ class BatchNormalization(Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: int | Sequence[int] = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = _ZEROS,
-        gamma_initializer: Any = _ONES,
-        moving_mean_initializer: Any = _ZEROS,
-        moving_variance_initializer: Any = _ONES,
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = _ZEROS,
+        gamma_initializer: InitializerLike = _ONES,
+        moving_mean_initializer: InitializerLike = _ZEROS,
+        moving_variance_initializer: InitializerLike = _ONES,
+        beta_regularizer: Regularizer | None = None,
+        gamma_regularizer: Regularizer | None = None,
+        beta_constraint: Constraint | None = None,
+        gamma_constraint: Constraint | None = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: Mapping[str, Any] | None = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
+        adjustment: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -82,7 +87,7 @@ class BatchNormalization(Layer):
         if renorm and unknown:
             raise ValueError(f"renorm_clipping {renorm_clipping} contains keys not in rmax, rmin, dmax")
         super().__init__(trainable, name, **kwargs)
-        self.axis: Any = list(axis) if isinstance(axis, (list, tuple)) else axis
+        self.axis: int | list[int] = axis if isinstance(axis, int) else list(axis)
         self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
         self.beta_initializer, self.gamma_initializer = beta_initializer, gamma_initializer
         self.moving_mean_initializer = moving_mean_initializer
@@ -93,7 +98,7 @@ class BatchNormalization(Layer):
         self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
         self.fused = False if any(unfused.values()) else fused
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Makes gamma, beta and the moving averages."""
         dims = TensorShape(input_shape)
         if dims.ndims is None:
@@ -120,6 +125,7 @@ class BatchNormalization(Layer):
         self.gamma = self._parameter("gamma", wanted) if self.scale else None
         self.beta = self._parameter("beta", wanted) if self.center else None
         assert self._scope is not None
+        # Moving averages are updated as a whole, so that they are never cut into parts.
         partitioner, self._scope._partitioner = self._scope.partitioner, None
         try:
             self.moving_mean = self._average("moving_mean", wanted)
@@ -132,7 +138,7 @@ class BatchNormalization(Layer):
             self._scope._partitioner = partitioner
         self.built = True
 
-    def _checked_axes(self, sizes: list) -> list[int]:
+    def _checked_axes(self, sizes: list[int | None]) -> list[int]:
         given = self.axis if isinstance(self.axis, list) else [self.axis]
         axes = [a + len(sizes) if a < 0 else a for a in given]
         if any(not 0 <= a < len(sizes) for a in axes):
@@ -143,15 +149,18 @@ class BatchNormalization(Layer):
             raise ValueError(f"Input has undefined `axis` dimension. Input shape: {sizes}")
         return axes
 
-    def _parameter(self, name: str, dims: list) -> Any:
+    def _parameter(self, name: str, dims: list[int | None]) -> Variable:
         options = {w: getattr(self, f"{name}_{w}") for w in ("initializer", "regularizer", "constraint")}
-        return self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
+        result: Variable = self.add_weight(name, dims, self._param_dtype, trainable=True, **options)
+        return result
 
-    def _first_stddev(self, *args: Any, **kwargs: Any) -> Tensor:
-        return sqrt(self.moving_variance_initializer(*args, **kwargs))
+    def _first_stddev(self, *args: object, **kwargs: object) -> Tensor:
+        first: Any = self.moving_variance_initializer
+        result: Tensor = sqrt(first(*args, **kwargs))
+        return result
 
-    def _average(self, name: str, dims: list, initializer: Any = None) -> Any:
-        return self.add_weight(
+    def _average(self, name: str, dims: list[int | None], initializer: InitializerLike = None) -> Variable:
+        result: Variable = self.add_weight(
             name,
             dims,
             self._param_dtype,
@@ -160,8 +169,9 @@ class BatchNormalization(Layer):
             synchronization=VariableSynchronization.ON_READ,
             aggregation=VariableAggregation.MEAN,
         )
+        return result
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor, training: TensorLike = False) -> Tensor:  # type: ignore[override]
         """Normalizes with the batch's statistics when `training` (which may be a tensor), else the moving ones."""
         known = known_bool(training)
         if self._uses_fused:
@@ -173,9 +183,10 @@ class BatchNormalization(Layer):
             value.set_shape([self.virtual_batch_size, None, *inputs.shape[1:]])
         if inputs.dtype.base_dtype in _HALVES:
             value = cast(value, dtypes.float32)
-        mean: Any = self.moving_mean
-        variance: Any = self.moving_variance
-        gamma, beta = self.gamma, self.beta
+        mean: Variable | Tensor = self.moving_mean
+        variance: Variable | Tensor = self.moving_variance
+        gamma: _Parameter = self.gamma
+        beta: _Parameter = self.beta
         if known is not False:
             mean, variance = (
                 self._chosen(training, known, new, old)
@@ -192,13 +203,13 @@ class BatchNormalization(Layer):
         outputs.set_shape(inputs.shape)
         return outputs
 
-    def _chosen(self, training: Any, known: bool | None, new: Any, old: Any) -> Tensor:
+    def _chosen(self, training: TensorLike, known: bool | None, new: Tensor, old: TensorLike) -> Tensor:
         """The first while training, else the second."""
         return new if known else cond(training, lambda: new, lambda: to_tensor(old))
 
     def _after_adjustment(
-        self, inputs: Tensor, training: Any, known: bool | None, gamma: Any, beta: Any
-    ) -> Any:
+        self, inputs: Tensor, training: TensorLike, known: bool | None, gamma: _Parameter, beta: _Parameter
+    ) -> tuple[_Parameter, _Parameter]:
         if self.adjustment is None:
             return gamma, beta
         factor, shift = self.adjustment(shape(inputs))
@@ -206,7 +217,7 @@ class BatchNormalization(Layer):
         shift = self._chosen(training, known, shift, zeros_like(shift))
         return _both(factor, shift, gamma, beta)
 
-    def _fused_call(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
+    def _fused_call(self, inputs: Tensor, training: TensorLike, known: bool | None) -> Tensor:
         if known is not None:
             outputs, mean, variance = self._fused(inputs, known)
         else:
@@ -222,7 +233,7 @@ class BatchNormalization(Layer):
             self._update(mean, variance, training, known)
         return outputs
 
-    def _fused(self, inputs: Tensor, training: bool) -> tuple:
+    def _fused(self, inputs: Tensor, training: bool) -> Sequence[Tensor]:
         dims = self.moving_mean.shape.as_list()
         gamma = self.gamma if self.gamma is not None else _ONES(dims, self._param_dtype)
         beta = self.beta if self.beta is not None else _ZEROS(dims, self._param_dtype)
@@ -246,15 +257,16 @@ class BatchNormalization(Layer):
         self,
         mean: Tensor,
         variance: Tensor,
-        training: Any,
+        training: TensorLike,
         known: bool | None,
-        gamma: Any = None,
-        beta: Any = None,
-    ) -> tuple:
-        """Updates what is kept of the statistics; gives gamma and beta, which renormalization changes."""
+        gamma: _Parameter = None,
+        beta: _Parameter = None,
+    ) -> tuple[_Parameter, _Parameter]:
+        """Updates the moving averages; gives gamma and beta, which renormalization changes."""
         if self.virtual_batch_size is not None:
             mean, variance = (reduce_mean(t, 1, keepdims=True) for t in (mean, variance))
         if self.renorm:
+            # Renormalization (Ioffe 2017): gamma and beta correct the batch by the averages of those before it.
             stddev = sqrt(variance + self.epsilon)
             factor, shift = self._corrections(mean, stddev)
             with control_dependencies([factor, shift]):
@@ -274,6 +286,7 @@ class BatchNormalization(Layer):
             self.add_update(self._moved(self.moving_variance, variance, part))
             return gamma, beta
         moved = self._moved(self.moving_stddev, stddev, part)
+        # The deviation is kept with epsilon inside, the variance without; rounding may make it negative.
         implied = relu(moved * moved - self.epsilon)
         self.add_update(
             self.moving_variance.assign(self._chosen(training, known, implied, self.moving_variance))
@@ -281,7 +294,7 @@ class BatchNormalization(Layer):
         return gamma, beta
 
     def _corrections(self, mean: Tensor, stddev: Tensor) -> tuple[Tensor, Tensor]:
-        """By how much the batch differs from what was seen before it, as far as it may."""
+        """The difference of the batch from the averages before it, within the limits."""
         limits = self.renorm_clipping or {}
         factor, shift = stddev / self.renorm_stddev, (mean - self.renorm_mean) / self.renorm_stddev
         if limits.get("rmin") is not None:
@@ -292,7 +305,7 @@ class BatchNormalization(Layer):
             shift = minimum(maximum(shift, -limits["dmax"]), limits["dmax"])
         return stop_gradient(factor), stop_gradient(shift)
 
-    def _kept(self, momentum: float, training: Any, known: bool | None) -> Tensor:
+    def _kept(self, momentum: float, training: TensorLike, known: bool | None) -> Tensor:
         """How much of a moving average stays: all of it out of training."""
         return self._chosen(
             training,
@@ -301,22 +314,23 @@ class BatchNormalization(Layer):
             np.array(1, self._param_dtype.as_numpy_dtype),
         )
 
-    def _moved(self, variable: Any, value: Tensor, kept: Tensor) -> Tensor:
+    def _moved(self, variable: Variable, value: Tensor, kept: Tensor) -> Tensor:
         with name_scope("AssignMovingAvg") as scope, colocate_with(variable.op):
-            return variable.assign_sub((variable - value) * (1.0 - kept), name=scope)
+            result: Tensor = variable.assign_sub((variable - value) * (1.0 - kept), name=scope)
+            return result
 
-    def _spread(self, vector: Any, value: Tensor) -> Any:
+    def _spread(self, vector: _Parameter, value: Tensor) -> _Parameter:
         """A vector of one entry per channel, shaped so that it lies along the channels' axis."""
         rank = len(value.shape)
         if vector is None or len(vector.shape) == rank or self._axes == [rank - 1]:
             return vector
         return reshape(vector, [-1 if a == self._axes[0] else 1 for a in range(rank)])
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> ShapeLike:
         return input_shape
 
 
-def _both(factor: Any, shift: Any, gamma: Any, beta: Any) -> tuple:
+def _both(factor: Tensor, shift: Tensor, gamma: _Parameter, beta: _Parameter) -> tuple[Tensor, Tensor]:
     """The scale and the offset of one transformation after another, of which either part may be missing."""
     if gamma is not None:
         factor, shift = factor * gamma, shift * gamma
@@ -325,7 +339,8 @@ def _both(factor: Any, shift: Any, gamma: Any, beta: Any) -> tuple:
 
 def _normalized(given: dict[str, Any]) -> Tensor:
     training = given.pop("training")
-    return applied(BatchNormalization, given, training=training)
+    result: Tensor = applied(BatchNormalization, given, training=training)
+    return result
 
 
 batch_normalization = function(

@@ -7,9 +7,10 @@ from typing import Any
 
 from tensorfleet.api.layers.base import Layer
 from tensorfleet.api.layers.specs import InputSpec, data_format_of, layout_of, padding_of, tuple_of
-from tensorfleet.api.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d
+from tensorfleet.api.nn.pooling import Sizes, avg_pool, avg_pool3d, max_pool, max_pool3d
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Dims, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.transpose import transpose
@@ -19,12 +20,12 @@ class _Pooling(Layer):
     """One number for each window of each channel."""
 
     _rank: int
-    _pool: Callable
+    _pool: Callable[..., Tensor]
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: Sizes,
+        strides: Sizes | None,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
@@ -37,18 +38,19 @@ class _Pooling(Layer):
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
-    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+    def call(self, inputs: Tensor) -> Tensor:  # type: ignore[override]
         first = self.data_format == "channels_first"
         if self._rank == 1:
             axis = 3 if first else 2
             flat = _windows(apply("ExpandDims", inputs, axis), self, (1,))
             return apply("Squeeze", flat, squeeze_dims=[axis])
+        # As TensorFlow's layer does, whose op for volumes takes channels last only.
         if self._rank == 3 and first:
             last = transpose(inputs, (0, 2, 3, 4, 1))
             return transpose(_windows(last, self, (), "channels_last"), (0, 4, 1, 2, 3))
         return _windows(inputs, self, ())
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """One entry for each window."""
         dims = TensorShape(input_shape).as_list()
         start = 2 if self.data_format == "channels_first" else 1
@@ -59,10 +61,10 @@ class _Pooling(Layer):
         return TensorShape(dims)
 
 
-def _windows(inputs: Tensor, layer: _Pooling, more: tuple, data_format: str | None = None) -> Tensor:
+def _windows(inputs: Tensor, layer: _Pooling, more: Dims, data_format: str | None = None) -> Tensor:
     layout = layout_of(data_format or layer.data_format, max(layer._rank, 2))
 
-    def around(sizes: tuple) -> list:
+    def around(sizes: Dims) -> list[int]:
         sizes = (*sizes, *more)
         return [1, 1, *sizes] if layout.startswith("NC") else [1, *sizes, 1]
 
@@ -70,20 +72,23 @@ def _windows(inputs: Tensor, layer: _Pooling, more: tuple, data_format: str | No
     return type(layer)._pool(inputs, size, steps, layer.padding.upper(), layout)
 
 
-def _declare(name: str, rank: int, pool: Callable, what: str) -> tuple[type, Callable]:
+def _declare(
+    name: str, rank: int, pool: Callable[..., Tensor], what: str
+) -> tuple[type[_Pooling], Callable[..., Tensor]]:
     """The class and the function of one kind of pooling."""
     kind = type(name, (_Pooling,), {"_rank": rank, "_pool": staticmethod(pool), "__doc__": what})
     export(f"layers.{name}")(kind)
 
     def function(
-        inputs: Any,
-        pool_size: Any,
-        strides: Any,
+        inputs: TensorLike,
+        pool_size: Sizes,
+        strides: Sizes | None,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Tensor:
-        return kind(pool_size, strides, padding, data_format, name)(inputs)
+        result: Tensor = kind(pool_size, strides, padding, data_format, name)(inputs)
+        return result
 
     public = name.replace("Max", "max_").replace("Average", "average_").replace("Pooling", "pooling").lower()
     function.__name__ = function.__qualname__ = public

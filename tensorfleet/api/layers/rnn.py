@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet.api.layers.rnn_cells import _concat, zero_state_tensors
-from tensorfleet.api.layers.rnn_wrappers import assert_like_rnncell
+from tensorfleet.api.layers.rnn_cells import _concat, starting_state, zero_state_tensors
+from tensorfleet.api.layers.rnn_wrappers import CellLike, assert_like_rnncell
+from tensorfleet.api.layers.specs import Nested, ScopeLike
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import constant
+from tensorfleet.base.types import DTypeLike, TensorLike
+from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.array.basic import identity
 from tensorfleet.ops.array.checks import Assert
@@ -45,13 +48,13 @@ def transpose_batch_time(x: Tensor) -> Tensor:
     return turned
 
 
-def infer_state_dtype(explicit: Any, state: Any) -> Any:
+def infer_state_dtype(explicit: DTypeLike | None, state: Any) -> DTypeLike:
     """The type of a state: the one given, or the one that all its tensors have."""
     if explicit is not None:
         return explicit
     if not nest.is_nested(state):
-        return state.dtype
-    found = [t.dtype for t in nest.flatten(state)]
+        state = [state]
+    found: list[DType] = [t.dtype for t in nest.flatten(state)]
     if not found:
         raise ValueError("Unable to infer dtype from empty state.")
     if any(t != found[0] for t in found):
@@ -61,13 +64,13 @@ def infer_state_dtype(explicit: Any, state: Any) -> Any:
     return found[0]
 
 
-def _batch_size(flat_input: list[Tensor]) -> Any:
+def _batch_size(flat_input: list[Tensor]) -> int | Tensor:
     for t in flat_input:
         if t.shape.rank is None:
             continue
         if t.shape.rank < 2:
             raise ValueError(f"Expected input tensor {t.name} to have rank at least 2")
-        size = t.shape.as_list()[1]
+        size: int | None = t.shape.as_list()[1]
         if size is not None:
             return size
     return shape(flat_input[0])[1]
@@ -75,59 +78,55 @@ def _batch_size(flat_input: list[Tensor]) -> Any:
 
 @export("nn.dynamic_rnn", "contrib.rnn.dynamic_rnn")
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state: Any = None,
-    dtype: Any = None,
+    cell: CellLike,
+    inputs: Nested,
+    sequence_length: TensorLike = None,
+    initial_state: Nested = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
-) -> tuple:
+    scope: ScopeLike = None,
+) -> tuple[Any, ...]:
     """Runs a cell over sequences: (all outputs, the last state).
 
     `inputs` is [batch, time, ...], or [time, batch, ...] if `time_major`; so are the outputs. Beyond a sequence's
-    length its outputs are zeros and its state stays what it was. Give an `initial_state` or a `dtype`.
+    length its outputs are zeros and its state stays the same. Give an `initial_state` or a `dtype`.
     """
     assert_like_rnncell("cell", cell)
     with variable_scope(scope or "rnn") as entered:
         flat = [to_tensor(t) for t in nest.flatten(inputs)]
         if not time_major:
             flat = [transpose_batch_time(t) for t in flat]
-        if sequence_length is not None:
-            sequence_length = _lengths(sequence_length)
+        lengths = None if sequence_length is None else _lengths(sequence_length)
         batch = _batch_size(flat)
         state = initial_state
         if state is None:
             if not dtype:
                 raise ValueError("If there is no initial_state, you must give a dtype.")
-            if getattr(cell, "get_initial_state", None) is not None:
-                state = cell.get_initial_state(inputs=None, batch_size=batch, dtype=dtype)
-            else:
-                state = cell.zero_state(batch, dtype)
-        if sequence_length is not None:
-            with control_dependencies([_assert_shape(sequence_length, [batch])]):
-                sequence_length = identity(sequence_length, name="CheckSeqLen")
+            state = starting_state(cell, batch, dtype)
+        if lengths is not None:
+            with control_dependencies([_assert_shape(lengths, [batch])]):
+                lengths = identity(lengths, name="CheckSeqLen")
         turned = nest.pack_sequence_as(inputs, flat)
         outputs, last = _loop(
-            cell, turned, state, parallel_iterations or 32, swap_memory, sequence_length, dtype, entered
+            cell, turned, state, parallel_iterations or 32, swap_memory, lengths, dtype, entered
         )
         if not time_major:
             outputs = nest.map_structure(transpose_batch_time, outputs)
         return outputs, last
 
 
-def _lengths(given: Any) -> Tensor:
+def _lengths(given: TensorLike) -> Tensor:
     lengths = cast(given, dtypes.int32)
     if lengths.shape.rank not in (None, 1):
         raise ValueError(
             "sequence_length must be a vector of length batch_size, but saw shape: " + str(lengths.shape)
         )
-    return identity(lengths, name="sequence_length")
+    return apply("Identity", lengths, name="sequence_length")
 
 
-def _assert_shape(x: Tensor, wanted: list) -> Any:
+def _assert_shape(x: Tensor, wanted: list[int | Tensor]) -> Operation:
     found = shape(x)
     packed = stack(wanted)
     text = [f"Expected shape for Tensor {x.name} is ", packed, " but saw shape: ", found]
@@ -135,8 +134,15 @@ def _assert_shape(x: Tensor, wanted: list) -> Any:
 
 
 def _loop(
-    cell: Any, inputs: Any, state: Any, parallel: int, swap: bool, lengths: Any, dtype: Any, scope: Any
-) -> tuple:
+    cell: CellLike,
+    inputs: Nested,
+    state: Nested,
+    parallel: int,
+    swap: bool,
+    lengths: Tensor | None,
+    dtype: DTypeLike | None,
+    scope: ScopeLike,
+) -> tuple[Any, ...]:
     flat = nest.flatten(inputs)
     steps = shape(flat[0])[0]
     batch = _batch_size(flat)
@@ -150,11 +156,12 @@ def _loop(
     kinds = [infer_state_dtype(dtype, state)] * len(_sizes(cell.output_size))
     nothing = nest.flatten(zero_state_tensors(cell.output_size, batch, kinds[0]))
     if lengths is not None:
-        shortest, longest = reduce_min(lengths), reduce_max(lengths)
-        del shortest
+        # TensorFlow's graph has the minimum too, although nothing takes it.
+        _, longest = reduce_min(lengths), reduce_max(lengths)
     else:
         longest = steps
     time = constant(0, dtypes.int32, name="time")
+    # Only the name is needed: TensorFlow's arrays are called so.
     with name_scope("dynamic_rnn") as base:
         pass
     element = [
@@ -172,7 +179,7 @@ def _loop(
         for i, t in enumerate(flat)
     ]
 
-    def step(time: Tensor, arrays: Any, state: Any) -> tuple:
+    def step(time: Tensor, arrays: tuple[TensorArray, ...], state: Nested) -> tuple[Any, ...]:
         now = [a.read(time) for a in given]
         for t, whole in zip(now, flat, strict=True):
             t.set_shape(whole.shape[1:])
@@ -188,6 +195,7 @@ def _loop(
         arrays = tuple(a.write(time, o) for a, o in zip(arrays, nest.flatten(output), strict=True))
         return time + 1, arrays, new
 
+    # At least one turn, so that the arrays learn the shape of their elements.
     bound = minimum(steps, maximum(1, longest))
     _, arrays, last = while_loop(
         lambda time, *_: time < bound,
@@ -205,7 +213,7 @@ def _loop(
     return (nest.pack_sequence_as(sizes, outputs) if nest.is_nested(sizes) else outputs[0]), last
 
 
-def _sizes(sizes: Any) -> list:
+def _sizes(sizes: object) -> list[Any]:
     return [sizes] if isinstance(sizes, TensorShape) else nest.flatten(sizes)
 
 
@@ -220,35 +228,28 @@ def _same_steps(flat: list[Tensor]) -> None:
                 )
 
 
-def _held(done: Tensor, nothing: list, output: Any, state: Any, new: Any) -> tuple:
-    """What is past its end gives zeros and keeps its state."""
+def _held(done: Tensor, nothing: list[Tensor], output: Nested, state: Nested, new: Nested) -> tuple[Any, ...]:
+    """Outputs and states in which sequences that are over give zeros and keep their state."""
 
-    def choose(old: Any, made: Any) -> Any:
-        if isinstance(old, TensorArray) or old.shape.rank == 0:
-            return made
-        found = where(done, old, made)
-        found.set_shape(made.shape)
-        return found
-
-    flat = [choose(z, o) for z, o in zip(nothing, nest.flatten(output), strict=True)]
-    states = [choose(s, n) for s, n in zip(nest.flatten(state), nest.flatten(new), strict=True)]
+    flat = [_choose(done, z, o) for z, o in zip(nothing, nest.flatten(output), strict=True)]
+    states = [_choose(done, s, n) for s, n in zip(nest.flatten(state), nest.flatten(new), strict=True)]
     return nest.pack_sequence_as(output, flat), nest.pack_sequence_as(new, states)
 
 
 @export("nn.bidirectional_dynamic_rnn")
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
+    cell_fw: CellLike,
+    cell_bw: CellLike,
+    inputs: Nested,
+    sequence_length: TensorLike = None,
+    initial_state_fw: Nested = None,
+    initial_state_bw: Nested = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
-) -> tuple:
+    scope: ScopeLike = None,
+) -> tuple[Any, ...]:
     """Runs one cell forwards and another backwards: ((outputs forwards, backwards), (last states))."""
     assert_like_rnncell("cell_fw", cell_fw)
     assert_like_rnncell("cell_bw", cell_bw)
@@ -266,7 +267,7 @@ def bidirectional_dynamic_rnn(
             )
         time, batch = (0, 1) if time_major else (1, 0)
 
-        def turned(t: Any) -> Tensor:
+        def turned(t: TensorLike) -> Tensor:
             if sequence_length is not None:
                 return reverse_sequence(input=t, seq_lengths=sequence_length, seq_axis=time, batch_axis=batch)
             return reverse(t, axis=[time])
@@ -282,12 +283,12 @@ def bidirectional_dynamic_rnn(
 
 @export("nn.raw_rnn")
 def raw_rnn(
-    cell: Any,
-    loop_fn: Callable,
+    cell: CellLike,
+    loop_fn: Callable[..., tuple[Any, ...]],
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
-    scope: Any = None,
-) -> tuple:
+    scope: ScopeLike = None,
+) -> tuple[Any, ...]:
     """A recurrent network whose inputs are decided step by step: (outputs, last state, last loop state).
 
     `loop_fn(time, output, state, loop_state)` gives (finished, next input, next state, what to emit, next loop
@@ -301,6 +302,7 @@ def raw_rnn(
         time = constant(0, dtypes.int32)
         finished, first, state, emitted, loop_state = loop_fn(time, None, None, None)
         flat = nest.flatten(first)
+        # A loop cannot carry None: a zero stands for a loop state that is not used.
         carried = loop_state if loop_state is not None else constant(0, dtypes.int32)
         batch = next(
             (t.shape.as_list()[0] for t in flat if t.shape.rank and t.shape.as_list()[0] is not None), None
@@ -324,7 +326,14 @@ def raw_rnn(
             for s, t, k in zip(shapes, _dynamic(emitted, shapes), kinds, strict=True)
         ]
 
-        def body(time: Tensor, finished: Tensor, now: Any, arrays: list, state: Any, carried: Any) -> tuple:
+        def body(
+            time: Tensor,
+            finished: Tensor,
+            now: Nested,
+            arrays: list[TensorArray],
+            state: Nested,
+            carried: Nested,
+        ) -> tuple[Any, ...]:
             output, cell_state = cell(now, state)
             given = carried if loop_state is not None else None
             following = time + 1
@@ -353,7 +362,7 @@ def raw_rnn(
         return packed, state, carried if loop_state is not None else None
 
 
-def _emitted(emitted: Any, output_size: Any, state: Any) -> tuple[list, list]:
+def _emitted(emitted: Nested, output_size: Nested, state: Nested) -> tuple[list[TensorShape], list[DType]]:
     if emitted is None:
         sizes = [TensorShape([s] if isinstance(s, int) else s) for s in _sizes(output_size)]
         return sizes, [nest.flatten(state)[0].dtype.base_dtype] * len(sizes)
@@ -361,7 +370,7 @@ def _emitted(emitted: Any, output_size: Any, state: Any) -> tuple[list, list]:
     return [t.shape for t in flat], [t.dtype.base_dtype for t in flat]
 
 
-def _dynamic(emitted: Any, shapes: list) -> list:
+def _dynamic(emitted: Nested, shapes: list[TensorShape]) -> Sequence[TensorShape | Tensor]:
     if emitted is None:
         return shapes
     return [
@@ -369,11 +378,9 @@ def _dynamic(emitted: Any, shapes: list) -> list:
     ]
 
 
-def _choose(done: Tensor, old: Any, new: Any) -> Any:
-    if isinstance(new, TensorArray):
-        return new
-    if new.shape.rank == 0:
-        return new
+def _choose(done: Tensor, old: Tensor | TensorArray, new: Tensor | TensorArray) -> Tensor | TensorArray:
+    if isinstance(old, TensorArray) or isinstance(new, TensorArray) or 0 in (old.shape.rank, new.shape.rank):
+        return new  # a scalar, such as a counter, has no row per sequence
     found = where(done, old, new)
     found.set_shape(new.shape)
     return found

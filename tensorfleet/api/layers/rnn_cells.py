@@ -1,4 +1,4 @@
-"""`tf.nn.rnn_cell`: what a recurrent network does in one step."""
+"""`tf.nn.rnn_cell`: the steps of recurrent networks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.api.layers.base import Layer
-from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec, Nested, ScopeLike
 from tensorfleet.api.variables.initializers import Constant
 from tensorfleet.api.variables.lists import trainable_variables
 from tensorfleet.api.variables.scope import get_variable_scope, variable_scope
 from tensorfleet.base import dtypes, nest
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import convert_to_tensor
@@ -32,8 +34,8 @@ from tensorfleet.ops.nn.activations import bias_add
 KERNEL, BIAS = "kernel", "bias"
 
 
-def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
-    """Two shapes, or numbers or tensors that stand for shapes, one after the other; also what is known of it."""
+def _concat(prefix: Tensor | ShapeLike, suffix: Tensor | ShapeLike) -> tuple[Tensor, TensorShape]:
+    """Two shapes, or numbers or tensors that stand for shapes, one after the other; also the static shape."""
     found, known = [], TensorShape(())
     for part in (prefix, suffix):
         if isinstance(part, Tensor):
@@ -51,10 +53,10 @@ def _concat(prefix: Any, suffix: Any) -> tuple[Tensor, TensorShape]:
     return concat(found, 0), known
 
 
-def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+def zero_state_tensors(state_size: Nested, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
     """Zeros for each part of a state."""
 
-    def make(size: Any) -> Tensor:
+    def make(size: Tensor | ShapeLike) -> Tensor:
         shape, known = _concat(batch_size, size)
         made = zeros(shape, dtype=dtype)
         made.set_shape(known)
@@ -63,7 +65,15 @@ def zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     return map_sizes(make, state_size)
 
 
-def map_sizes(function: Callable, sizes: Any) -> Any:
+def starting_state(cell: Any, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
+    """The state that a cell begins with: Keras's cells and ours have a method of their own for it."""
+    make = getattr(cell, "get_initial_state", None)
+    if make is not None:
+        return make(inputs=None, batch_size=batch_size, dtype=dtype)
+    return cell.zero_state(batch_size, dtype)
+
+
+def map_sizes(function: Callable[[Any], Any], sizes: Nested) -> Any:
     """Applies a function to each size of a structure of sizes; a TensorShape is one size."""
     if isinstance(sizes, TensorShape) or not nest.is_nested(sizes):
         return function(sizes)
@@ -72,18 +82,20 @@ def map_sizes(function: Callable, sizes: Any) -> Any:
 
 @export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
 class RNNCell(Layer):
-    """What a recurrent network does in one step: `cell(inputs, state)` gives (output, new state).
+    """One step of a recurrent network: `cell(inputs, state)` gives (output, new state).
 
     A cell of your own has the properties `state_size` and `output_size` and a method `call(inputs, state)`.
     """
 
     def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
+        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._is_tf_rnn_cell = True
 
-    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """Runs the cell on a batch of inputs, from a state."""
         if scope is not None:
             with variable_scope(scope, custom_getter=self._note) as entered:
@@ -91,9 +103,10 @@ class RNNCell(Layer):
         with variable_scope(get_variable_scope(), custom_getter=self._note, auxiliary_name_scope=False):
             return super().__call__(inputs, state, *args, **kwargs)
 
-    def _note(self, getter: Callable, *args: Any, **kwargs: Any) -> Any:
+    def _note(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Keeps the variables that the cell makes itself, by `tf.get_variable`."""
         variable = getter(*args, **kwargs)
+        # A partitioned variable counts by its parts, as in `tf.trainable_variables()`.
         parts = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
         known = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
         for v in parts:
@@ -115,7 +128,12 @@ class RNNCell(Layer):
     def build(self, _: Any) -> None:
         """Cells of one's own make their variables when they are called."""
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self,
+        inputs: TensorLike = None,
+        batch_size: Tensor | int | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Any:
         """A state of zeros for a batch like `inputs`, or of the size and type given."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
@@ -138,7 +156,7 @@ class RNNCell(Layer):
             )
         return self.zero_state(batch_size, dtype)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
         """A state of zeros."""
         with name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
             return zero_state_tensors(self.state_size, batch_size, dtype)
@@ -152,7 +170,9 @@ class LayerCell(RNNCell):
 
     _takes_symbols = False
 
-    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+    ) -> Any:
         for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
             dtype = getattr(given, "dtype", None)
             if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
@@ -160,27 +180,29 @@ class LayerCell(RNNCell):
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
 
-def _known(size: Any) -> int | None:
+def _known(size: Tensor | int) -> int | None:
     value = constant_value(size) if isinstance(size, Tensor) else size
     return None if value is None else int(value)
 
 
-def _activation(given: Any) -> Callable:
+def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     if given is None:
         return tanh
     if isinstance(given, str):
-        return find(f"nn.{given}")
+        result: Callable[[Tensor], Tensor] = find(f"nn.{given}")
+        return result
     return given
 
 
-def _depth(shape: Any) -> int:
+def _depth(shape: ShapeLike) -> int:
     depth = TensorShape(shape).as_list()[-1]
     if depth is None:
         raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {shape}")
-    return depth
+    result: int = depth
+    return result
 
 
-def _affine(parts: list, kernel: Any, bias: Any) -> Tensor:
+def _affine(parts: list[Tensor], kernel: TensorLike, bias: TensorLike) -> Tensor:
     product = matmul(concat(parts, 1), kernel)
     return bias_add(product, bias)
 
@@ -192,10 +214,10 @@ class BasicRNNCell(LayerCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -206,13 +228,13 @@ class BasicRNNCell(LayerCell):
     state_size = readonly("_num_units")
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: Any) -> None:
-        units = instance._num_units
-        instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
-        instance._bias = instance.add_weight(BIAS, shape=[units], initializer=_constant(0.0, instance.dtype))
-        instance.built = True
+    def build(self, input_shape: ShapeLike) -> None:
+        units = self._num_units
+        self._kernel = self.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
+        self._bias = self.add_weight(BIAS, shape=[units], initializer=_constant(0.0, self.dtype))
+        self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         output = self._activation(_affine([inputs, state], self._kernel, self._bias))
         return output, output
 
@@ -221,7 +243,7 @@ class BasicRNNCell(LayerCell):
         return {**super().get_config(), **own}
 
 
-def _constant(value: float, dtype: Any) -> Any:
+def _constant(value: float, dtype: DTypeLike | None) -> Constant:
     return Constant(value, dtype=dtypes.as_dtype(dtype or dtypes.float32))
 
 
@@ -232,12 +254,12 @@ class GRUCell(LayerCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
+        kernel_initializer: InitializerLike = None,
+        bias_initializer: InitializerLike = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -250,21 +272,19 @@ class GRUCell(LayerCell):
     state_size = readonly("_num_units")
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: Any) -> None:
-        units, depth = instance._num_units, _depth(input_shape)
-        kernel, bias = instance._kernel_initializer, instance._bias_initializer
-        first = _constant(1.0, instance.dtype) if bias is None else bias
-        second = _constant(0.0, instance.dtype) if bias is None else bias
-        add = instance.add_weight
-        instance._gate_kernel = add("gates/" + KERNEL, shape=[depth + units, 2 * units], initializer=kernel)
-        instance._gate_bias = add("gates/" + BIAS, shape=[2 * units], initializer=first)
-        instance._candidate_kernel = add(
-            "candidate/" + KERNEL, shape=[depth + units, units], initializer=kernel
-        )
-        instance._candidate_bias = add("candidate/" + BIAS, shape=[units], initializer=second)
-        instance.built = True
+    def build(self, input_shape: ShapeLike) -> None:
+        units, depth = self._num_units, _depth(input_shape)
+        kernel, bias = self._kernel_initializer, self._bias_initializer
+        first = _constant(1.0, self.dtype) if bias is None else bias
+        second = _constant(0.0, self.dtype) if bias is None else bias
+        add = self.add_weight
+        self._gate_kernel = add("gates/" + KERNEL, shape=[depth + units, 2 * units], initializer=kernel)
+        self._gate_bias = add("gates/" + BIAS, shape=[2 * units], initializer=first)
+        self._candidate_kernel = add("candidate/" + KERNEL, shape=[depth + units, units], initializer=kernel)
+        self._candidate_bias = add("candidate/" + BIAS, shape=[units], initializer=second)
+        self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(value=gates, num_or_size_splits=2, axis=1)
         candidate = _affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
@@ -292,17 +312,19 @@ class LSTMStateTuple(_Pair):
     __slots__ = ()
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """The type of both; TypeError when they differ."""
         c, h = self
         if c.dtype != h.dtype:
             raise TypeError(f"Inconsistent internal state: {c.dtype} vs {h.dtype}")
-        return c.dtype
+        result: DType = c.dtype
+        return result
 
 
 def seed_of(base: int | None, salt: str) -> int | None:
     """A seed of its own for each place that draws random numbers, from the user's."""
     if base is None:
         return None
+    # TensorFlow's own recipe: the same seed drops the same units.
     text = f"{base}{salt}".encode()
     return int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF

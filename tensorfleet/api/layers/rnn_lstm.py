@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.api.layers.rnn_cells import (
     BIAS,
@@ -14,14 +14,17 @@ from tensorfleet.api.layers.rnn_cells import (
     _constant,
     _depth,
 )
-from tensorfleet.api.layers.specs import InputSpec
+from tensorfleet.api.layers.rnn_wrappers import CellLike
+from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.api.variables.partitioned import fixed_size_partitioner
 from tensorfleet.base import dtypes
 from tensorfleet.base.logging import warn
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, ShapeLike
 from tensorfleet.graph.apply import constant
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.concat import concat, split
 from tensorfleet.ops.array.slicing import slice_
 from tensorfleet.ops.linalg.matmul import matmul
@@ -30,8 +33,11 @@ from tensorfleet.ops.math.binary import multiply as tf_multiply
 from tensorfleet.ops.math.clip import clip_by_value
 from tensorfleet.ops.math.trigonometry import sigmoid as tf_sigmoid
 
+#: The state of an LSTM: a pair, or both parts side by side.
+_State: TypeAlias = LSTMStateTuple | Tensor
 
-def _warn_of_concatenated(cell: Any) -> None:
+
+def _warn_of_concatenated(cell: CellLike) -> None:
     warn(
         f"{cell}: Using a concatenated state is slower and will soon be deprecated.  Use state_is_tuple=True."
     )
@@ -46,10 +52,10 @@ class BasicLSTMCell(LayerCell):
         num_units: int,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -62,23 +68,22 @@ class BasicLSTMCell(LayerCell):
         self._activation = _activation(activation)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple | int:
         """The sizes of c and h, as a tuple or added up."""
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
 
     output_size = readonly("_num_units")
 
-    def build(instance: Any, input_shape: Any) -> None:
-        units = instance._num_units
-        instance._kernel = instance.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
-        instance._bias = instance.add_weight(
-            BIAS, shape=[4 * units], initializer=_constant(0.0, instance.dtype)
-        )
-        instance.built = True
+    def build(self, input_shape: ShapeLike) -> None:
+        units = self._num_units
+        self._kernel = self.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
+        self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=_constant(0.0, self.dtype))
+        self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, add, multiply = tf_sigmoid, tf_add, tf_multiply
+        # TensorFlow's graph has one constant for both splits.
         one = constant(1, dtypes.int32)
         c, h = state if self._state_is_tuple else split(value=state, num_or_size_splits=2, axis=one)
         gates = _affine([inputs, h], self._kernel, self._bias)
@@ -105,17 +110,17 @@ class LSTMCell(LayerCell):
         num_units: int,
         use_peepholes: bool = False,
         cell_clip: float | None = None,
-        initializer: Any = None,
+        initializer: InitializerLike = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int | None = None,
         num_proj_shards: int | None = None,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
+        activation: Activation = None,
         reuse: bool | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -136,7 +141,7 @@ class LSTMCell(LayerCell):
         self._peepholes: dict[str, Any] = {}
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> LSTMStateTuple | int:
         """The sizes of c and h, as a tuple or added up."""
         c, h = self._num_units, self.output_size
         return LSTMStateTuple(c, h) if self._state_is_tuple else c + h
@@ -146,33 +151,30 @@ class LSTMCell(LayerCell):
         """The number of units, or of projected units."""
         return self._num_proj or self._num_units
 
-    def build(instance: Any, input_shape: Any) -> None:
-        units, first = instance._num_units, instance._initializer
+    def build(self, input_shape: ShapeLike) -> None:
+        units, first = self._num_units, self._initializer
         shards = fixed_size_partitioner
-        pieces = shards(instance._num_unit_shards) if instance._num_unit_shards is not None else None
-        instance._kernel = instance.add_weight(
+        pieces = shards(self._num_unit_shards) if self._num_unit_shards is not None else None
+        self._kernel = self.add_weight(
             KERNEL,
-            shape=[_depth(input_shape) + instance.output_size, 4 * units],
+            shape=[_depth(input_shape) + self.output_size, 4 * units],
             initializer=first,
             partitioner=pieces,
         )
-        zeros = _constant(0.0, instance.dtype) if first is None else Zeros(instance.dtype)
-        instance._bias = instance.add_weight(BIAS, shape=[4 * units], initializer=zeros)
-        if instance._use_peepholes:
+        zeros = _constant(0.0, self.dtype) if first is None else Zeros(self.dtype)
+        self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
+        if self._use_peepholes:
             for gate in "fio":
-                made = instance.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
-                instance._peepholes[gate] = made
-        if instance._num_proj is not None:
-            pieces = shards(instance._num_proj_shards) if instance._num_proj_shards is not None else None
-            instance._proj_kernel = instance.add_weight(
-                "projection/" + KERNEL,
-                shape=[units, instance._num_proj],
-                initializer=first,
-                partitioner=pieces,
+                made = self.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
+                self._peepholes[gate] = made
+        if self._num_proj is not None:
+            pieces = shards(self._num_proj_shards) if self._num_proj_shards is not None else None
+            self._proj_kernel = self.add_weight(
+                "projection/" + KERNEL, shape=[units, self._num_proj], initializer=first, partitioner=pieces
             )
-        instance.built = True
+        self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
         sigmoid, clip = tf_sigmoid, clip_by_value
         c_old, h_old = self._parts(state)
         gates = _affine([inputs, h_old], self._kernel, self._bias)
@@ -193,9 +195,10 @@ class LSTMCell(LayerCell):
         new = LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
         return h, new
 
-    def _parts(self, state: Any) -> Any:
+    def _parts(self, state: _State) -> tuple[Tensor, Tensor]:
         if self._state_is_tuple:
-            return state
+            c, h = state
+            return c, h
         units, outputs = self._num_units, self.output_size
         return slice_(state, [0, 0], [-1, units]), slice_(state, [0, units], [-1, outputs])
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.api.layers.rnn import _choose
-from tensorfleet.api.layers.rnn_cells import zero_state_tensors
-from tensorfleet.api.layers.rnn_wrappers import assert_like_rnncell
+from tensorfleet.api.layers.rnn_cells import starting_state, zero_state_tensors
+from tensorfleet.api.layers.rnn_wrappers import CellLike, assert_like_rnncell
+from tensorfleet.api.layers.specs import Nested, ScopeLike
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.convert import convert_to_tensor, to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies
@@ -27,13 +29,13 @@ from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_min
 
 @export("nn.static_rnn", "contrib.rnn.static_rnn")
 def static_rnn(
-    cell: Any,
-    inputs: Any,
-    initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple:
+    cell: CellLike,
+    inputs: Sequence[Any],
+    initial_state: Nested = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike = None,
+    scope: ScopeLike = None,
+) -> tuple[list[Any], Any]:
     """Runs a cell over a list of inputs, one [batch, ...] per step: (list of outputs, the last state)."""
     assert_like_rnncell("cell", cell)
     if not nest.is_nested(inputs):
@@ -43,18 +45,15 @@ def static_rnn(
     outputs = []
     with variable_scope(scope or "rnn") as entered:
         first = to_tensor(nest.flatten(inputs)[0])
-        batch: Any = _known_batch(inputs)
+        batch: int | Tensor | None = _known_batch(inputs)
         if batch is None:
             batch = shape(first)[0]
         state = initial_state
         if state is None:
             if not dtype:
                 raise ValueError("If no initial_state is provided, dtype must be specified")
-            if getattr(cell, "get_initial_state", None) is not None:
-                state = cell.get_initial_state(inputs=None, batch_size=batch, dtype=dtype)
-            else:
-                state = cell.zero_state(batch, dtype)
-        lengths = shortest = longest = nothing = None
+            state = starting_state(cell, batch, dtype)
+        shared: tuple[Tensor, Tensor, Tensor, Any] | None = None
         if sequence_length is not None:
             lengths = to_tensor(sequence_length, name="sequence_length")
             if lengths.shape.rank not in (None, 1):
@@ -62,23 +61,24 @@ def static_rnn(
             lengths = cast(lengths, dtypes.int32)
             kind = nest.flatten(state)[0].dtype
             nothing = zero_state_tensors(cell.output_size, batch, kind)
-            shortest, longest = reduce_min(lengths), reduce_max(lengths)
+            shared = lengths, reduce_min(lengths), reduce_max(lengths), nothing
         for time, now in enumerate(inputs):
             if time > 0:
                 entered.reuse_variables()
 
-            def call(now: Any = now, state: Any = state) -> tuple:
-                return cell(now, state)
+            def call(now: Nested = now, state: Nested = state) -> tuple[Any, Any]:
+                result: tuple[Any, Any] = cell(now, state)
+                return result
 
-            if lengths is None:
+            if shared is None:
                 output, state = call()
             else:
-                output, state = _step(time, lengths, shortest, longest, nothing, state, call)
+                output, state = _step(time, *shared, state, call)
             outputs.append(output)
     return outputs, state
 
 
-def _known_batch(inputs: Any) -> int | None:
+def _known_batch(inputs: Sequence[Any]) -> int | None:
     """The batch size that the inputs agree on, as far as it is known."""
     found = None
     for t in nest.flatten(inputs):
@@ -97,22 +97,30 @@ def _known_batch(inputs: Any) -> int | None:
 
 
 def _step(
-    time: int, lengths: Tensor, shortest: Any, longest: Any, nothing: Any, state: Any, call: Callable
-) -> tuple:
+    time: int,
+    lengths: Tensor,
+    shortest: Tensor,
+    longest: Tensor,
+    nothing: Nested,
+    state: Nested,
+    call: Callable[[], tuple[Any, Any]],
+) -> tuple[Any, Any]:
     """One step for sequences of different lengths: nothing is computed once all of them are over."""
     flat_state, zero = nest.flatten(state), nest.flatten(nothing)
 
-    def through(output: list, new: list) -> list:
+    def through(output: list[Any], new: list[Any]) -> list[Any]:
         done = convert_to_tensor(time) >= lengths
         kept = [_choose(done, z, o) for z, o in zip(zero, output, strict=True)]
         return kept + [_choose(done, s, n) for s, n in zip(flat_state, new, strict=True)]
 
-    def run() -> list:
+    def run() -> list[Any]:
         output, new = call()
         nest.assert_same_structure(state, new)
         made, states = nest.flatten(output), nest.flatten(new)
-        return cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
+        result: list[Any] = cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
+        return result
 
+    # Two conditions: all sequences are over, or none is; between the two each row chooses.
     found = cond(greater_equal(time, longest), lambda: zero + flat_state, run)
     for t, s in zip(found, zero + flat_state, strict=True):
         t.set_shape(s.shape)
@@ -120,14 +128,19 @@ def _step(
     return _like(nothing, outputs), nest.pack_sequence_as(state, states)
 
 
-def _like(structure: Any, flat: list) -> Any:
+def _like(structure: Nested, flat: list[Any]) -> Any:
     return nest.pack_sequence_as(structure, flat) if nest.is_nested(structure) else flat[0]
 
 
 @export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
 def static_state_saving_rnn(
-    cell: Any, inputs: Any, state_saver: Any, state_name: Any, sequence_length: Any = None, scope: Any = None
-) -> tuple:
+    cell: CellLike,
+    inputs: Sequence[Any],
+    state_saver: Any,
+    state_name: Nested,
+    sequence_length: TensorLike = None,
+    scope: ScopeLike = None,
+) -> tuple[list[Any], Any]:
     """`static_rnn` from a state that `state_saver` keeps: it has `state(name)` and `save_state(name, value)`."""
     nested, named = nest.is_nested(cell.state_size), nest.is_nested(state_name)
     if nested != named:
@@ -160,15 +173,15 @@ def static_state_saving_rnn(
 
 @export("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn")
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple:
+    cell_fw: CellLike,
+    cell_bw: CellLike,
+    inputs: Sequence[Any],
+    initial_state_fw: Nested = None,
+    initial_state_bw: Nested = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike = None,
+    scope: ScopeLike = None,
+) -> tuple[list[Any], Any, Any]:
     """One cell forwards and another backwards over a list of inputs: (joined outputs, last state fw, bw)."""
     assert_like_rnncell("cell_fw", cell_fw)
     assert_like_rnncell("cell_bw", cell_bw)
@@ -195,7 +208,7 @@ def static_bidirectional_rnn(
     return outputs, state_fw, state_bw
 
 
-def _reversed(steps: Any, lengths: Any) -> list:
+def _reversed(steps: Sequence[Any], lengths: TensorLike) -> list[Any]:
     """The steps backwards, each sequence from its own end."""
     if lengths is None:
         return list(reversed(steps))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from tensorfleet.api.layers.rnn_cells import LSTMStateTuple, RNNCell, seed_of
+from tensorfleet.api.layers.specs import Nested, ScopeLike
 from tensorfleet.api.nn.normalization import dropout
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes, nest
@@ -13,10 +14,11 @@ from tensorfleet.base.logging import warn
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import device, name_scope
 from tensorfleet.ops.array.concat import concat
 from tensorfleet.ops.array.slicing import slice_
@@ -26,9 +28,24 @@ from tensorfleet.ops.random.ops import random_uniform
 from tensorfleet.ops.state.tensor_array import TensorArray
 
 
+class CellLike(Protocol):
+    """A cell as the functions for recurrent networks take it; it need not be an `RNNCell`."""
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the state: a number, a shape, or a structure of these."""
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the output."""
+
+    def __call__(self, inputs: Nested, state: Nested, /) -> Any:
+        """Gives the output and the new state."""
+
+
 @export("python.ops.rnn_cell_impl.assert_like_rnncell")
-def assert_like_rnncell(name: str, cell: Any) -> None:
-    """TypeError unless something has what a cell must have."""
+def assert_like_rnncell(name: str, cell: CellLike) -> None:
+    """TypeError unless something has the attributes of a cell."""
     conditions = {
         "'output_size' property is missing": hasattr(cell, "output_size"),
         "'state_size' property is missing": hasattr(cell, "state_size"),
@@ -45,7 +62,7 @@ def assert_like_rnncell(name: str, cell: Any) -> None:
 class MultiRNNCell(RNNCell):
     """Cells on top of one another: the output of each is the input of the next."""
 
-    def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
+    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
         super().__init__()
         if not cells:
             raise ValueError("Must specify at least one cell for MultiRNNCell.")
@@ -77,7 +94,7 @@ class MultiRNNCell(RNNCell):
         """The size of the last cell's output."""
         return self._cells[-1].output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
         """A state of zeros for each cell."""
         with name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
             if self._state_is_tuple:
@@ -85,7 +102,7 @@ class MultiRNNCell(RNNCell):
             return super().zero_state(batch_size, dtype)
 
     @property
-    def trainable_weights(self) -> list:
+    def trainable_weights(self) -> list[Any]:
         """The variables of all cells that are trained."""
         return (
             [w for cell in self._cells for w in getattr(cell, "trainable_weights", ())]
@@ -94,14 +111,14 @@ class MultiRNNCell(RNNCell):
         )
 
     @property
-    def non_trainable_weights(self) -> list:
+    def non_trainable_weights(self) -> list[Any]:
         """The variables of all cells that are not."""
         found = [w for cell in self._cells for w in getattr(cell, "non_trainable_weights", ())]
         if not self.trainable:
             found = [w for cell in self._cells for w in getattr(cell, "trainable_weights", ())] + found
         return found
 
-    def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
+    def call(self, inputs: Nested, state: Any) -> tuple[Any, Any]:  # type: ignore[override]
         """One step of each cell."""
         start = 0
         current, new_states = inputs, []
@@ -127,10 +144,10 @@ class MultiRNNCell(RNNCell):
 class Wrapper(RNNCell):
     """A cell around another."""
 
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: CellLike, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         assert_like_rnncell("cell", cell)
-        self.cell = cell
+        self.cell: Any = cell
 
     wrapped_cell = readonly("cell", "The cell inside.")
     state_size = readonly("cell.state_size", "That of the cell inside.")
@@ -140,28 +157,32 @@ class Wrapper(RNNCell):
         """The cell inside builds itself."""
         self.built = True
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
         """The state of zeros of the cell inside."""
         with name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
             return self.cell.zero_state(batch_size, dtype)
 
-    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
+    ) -> Any:
         return self.call(inputs, state=state, scope=scope, **kwargs)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        """One step of the cell inside, and what this one adds to it."""
+    def call(self, inputs: Nested, **kwargs: Any) -> Any:
+        """One step of the cell inside, and the addition of this one."""
         return self._step(
             inputs, kwargs.pop("state"), self.cell, **{k: v for k, v in kwargs.items() if v is not None}
         )
 
-    def _step(self, inputs: Any, state: Any, cell: Callable, **kwargs: Any) -> Any:
+    def _step(
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
+    ) -> tuple[Any, Any]:
         return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         return {"cell": {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Wrapper:
         cell = config["cell"]
         if isinstance(cell, dict):
             own = (custom_objects or {}).get(cell["class_name"])
@@ -184,15 +205,15 @@ class DropoutWrapper(Wrapper):
 
     def _set(
         self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        cell: CellLike,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
-        input_size: Any = None,
-        dtype: Any = None,
+        input_size: Nested = None,
+        dtype: DTypeLike | None = None,
         seed: int | None = None,
-        dropout_state_filter_visitor: Callable | None = None,
+        dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, dtype=dtype, **kwargs)
@@ -212,7 +233,7 @@ class DropoutWrapper(Wrapper):
                 raise ValueError("When variational_recurrent=True, dtype must be provided")
             self._make_noise(input_size, dtype)
 
-    def _make_noise(self, input_size: Any, dtype: Any) -> None:
+    def _make_noise(self, input_size: Nested, dtype: DTypeLike | None) -> None:
         """One mask per place, for all steps."""
         kind = dtypes.as_dtype(dtype)
 
@@ -232,11 +253,13 @@ class DropoutWrapper(Wrapper):
         if drops["output"]:
             self._noise["output"] = self._each("output", self.cell.output_size, make)
 
-    def _each(self, salt: str, sizes: Any, make: Callable) -> list:
+    def _each(self, salt: str, sizes: object, make: Callable[[Any, int | None], Tensor]) -> list[Tensor]:
         flat = [sizes] if isinstance(sizes, TensorShape) else nest.flatten(sizes)
         return [make(s, seed_of(self._seed, f"{salt}_{i}")) for i, s in enumerate(flat)]
 
-    def _drop(self, values: Any, salt: str, keep: Any, chosen: Callable | None = None) -> Any:
+    def _drop(
+        self, values: Nested, salt: str, keep: Tensor | float, chosen: Callable[[Any], Any] | None = None
+    ) -> Any:
         """Drops units of every tensor of a structure that is chosen."""
         flat = nest.flatten(values)
         picks = [True] * len(flat) if chosen is None else nest.flatten(_picked(values, chosen))
@@ -251,7 +274,10 @@ class DropoutWrapper(Wrapper):
                 found.append(dropout(value, keep_prob=keep, seed=seed))
         return nest.pack_sequence_as(values, found)
 
-    def _step(self, inputs: Any, state: Any, cell: Callable, **kwargs: Any) -> Any:
+    def _step(
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
+    ) -> tuple[Any, Any]:
+        # A tensor may become less than one: then units are dropped in any case.
         drops = {k: not isinstance(p, float) or p < 1.0 for k, p in self._keep.items()}
         if drops["input"]:
             inputs = self._drop(inputs, "input", self._keep["input"])
@@ -272,14 +298,14 @@ class DropoutWrapper(Wrapper):
         }
 
 
-def _drop_unless_cells(state: Any) -> Any:
+def _drop_unless_cells(state: Nested) -> Any:
     """By default the memory of an LSTM is spared."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(state, TensorArray)
 
 
-def _picked(state: Any, visitor: Callable) -> Any:
+def _picked(state: Any, visitor: Callable[[Any], Any]) -> Any:
     """The visitor's decision for every tensor of a state."""
     answer = visitor(state)
     if isinstance(answer, bool) and nest.is_nested(state):
@@ -293,7 +319,7 @@ def _picked(state: Any, visitor: Callable) -> Any:
     return answer
 
 
-def _probability(name: str, value: Any) -> Any:
+def _probability(name: str, value: TensorLike) -> Tensor | float:
     tensor = to_tensor(value)
     known = constant_value(tensor)
     if known is None:
@@ -303,13 +329,14 @@ def _probability(name: str, value: Any) -> Any:
     return float(known)
 
 
-def _masked(value: Tensor, noise: Tensor, keep: Any) -> Tensor:
+def _masked(value: Tensor, noise: Tensor, keep: Tensor | float) -> Tensor:
     """The same units dropped in every step."""
     keep = keep if isinstance(keep, Tensor) else constant(keep, value.dtype)
     kept = floor(keep + noise)
     made = div(value, keep) * kept
     made.set_shape(value.shape)
-    return made
+    result: Tensor = made
+    return result
 
 
 @export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")
@@ -319,11 +346,15 @@ class ResidualWrapper(Wrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._set(*args, **kwargs)
 
-    def _set(self, cell: Any, residual_fn: Callable | None = None, **kwargs: Any) -> None:
+    def _set(
+        self, cell: CellLike, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(cell, **kwargs)
         self._residual_fn = residual_fn
 
-    def _step(self, inputs: Any, state: Any, cell: Callable, **kwargs: Any) -> Any:
+    def _step(
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
+    ) -> tuple[Any, Any]:
         outputs, new_state = cell(inputs, state, **kwargs)
         if self._residual_fn is not None:
             return self._residual_fn(inputs, outputs), new_state
@@ -343,16 +374,18 @@ class DeviceWrapper(Wrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._set(*args, **kwargs)
 
-    def _set(self, cell: Any, device: Any, **kwargs: Any) -> None:
+    def _set(self, cell: CellLike, device: str | Callable[[Operation], str] | None, **kwargs: Any) -> None:
         super().__init__(cell, **kwargs)
         self._device = device
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
         """The state of zeros of the cell inside, on the device."""
         with device(self._device):
             return super().zero_state(batch_size, dtype)
 
-    def _step(self, inputs: Any, state: Any, cell: Callable, **kwargs: Any) -> Any:
+    def _step(
+        self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
+    ) -> tuple[Any, Any]:
         with device(self._device):
             return cell(inputs, state, **kwargs)
 

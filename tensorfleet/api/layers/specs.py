@@ -1,16 +1,34 @@
-"""What a layer expects of its inputs, and what its arguments may be."""
+"""Specifications of a layer's inputs, and the types of its arguments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tensorfleet.api.nn.pooling import Sizes
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.scope import VariableScope
+
+#: A function of a tensor, or the name of one in `tf.nn`; None for the identity.
+Activation: TypeAlias = "Callable[[Tensor], Tensor] | str | None"
+#: What gives a variable its first value: an initializer, its name in `tf.initializers`, or the value itself.
+InitializerLike: TypeAlias = object
+#: The loss of a variable or of an output, or None for no loss.
+Regularizer: TypeAlias = "Callable[[Any], Tensor | None]"
+#: What a variable becomes after each of its updates.
+Constraint: TypeAlias = "Callable[[Any], Tensor]"
+#: Tensors, sizes or specs nested in lists, tuples and dictionaries: see `tf.nest`.
+Nested: TypeAlias = object
+#: A variable scope, or its name.
+ScopeLike: TypeAlias = "VariableScope | str | None"
 
 
 @export("layers.InputSpec")
@@ -19,12 +37,12 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        shape: Sequence[int | None] | None = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
-        axes: dict | None = None,
+        axes: Mapping[int, int | None] | None = None,
     ) -> None:
         self.dtype = None if dtype is None else dtypes.as_dtype(dtype).name
         self.shape = shape
@@ -44,15 +62,17 @@ class InputSpec:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
-        """A specification from what `get_config` gave."""
+        """A specification from the configuration that `get_config` gave."""
         return cls(**config)
 
 
-def check_inputs(layer: str, specs: Any, inputs: list[Tensor]) -> None:
+def check_inputs(
+    layer: str, specs: InputSpec | Sequence[InputSpec | None] | None, inputs: list[Tensor]
+) -> None:
     """ValueError when an input does not fit the layer's specification."""
     if not specs:
         return
-    wanted = list(specs) if isinstance(specs, (list, tuple)) else [specs]
+    wanted = [specs] if isinstance(specs, InputSpec) else list(specs)
     if len(wanted) != len(inputs):
         raise ValueError(f"Layer {layer} expects {len(wanted)} inputs, but it received {len(inputs)}.")
     for i, (spec, tensor) in enumerate(zip(wanted, inputs, strict=True)):
@@ -91,7 +111,7 @@ def snake_case(name: str) -> str:
     return "private" + made if made.startswith("_") else made
 
 
-def tuple_of(value: Any, count: int, name: str) -> tuple[int, ...]:
+def tuple_of(value: Sizes, count: int, name: str) -> tuple[int, ...]:
     """One integer for all dimensions, or one for each."""
     if isinstance(value, int):
         return (value,) * count
@@ -105,7 +125,7 @@ def tuple_of(value: Any, count: int, name: str) -> tuple[int, ...]:
     return made
 
 
-def data_format_of(value: Any) -> str:
+def data_format_of(value: str | None) -> str:
     """`channels_last` or `channels_first`."""
     made = "channels_last" if value is None else str(value).lower()
     if made not in ("channels_first", "channels_last"):
@@ -115,7 +135,7 @@ def data_format_of(value: Any) -> str:
     return made
 
 
-def padding_of(value: Any, causal: bool = False) -> str:
+def padding_of(value: str, causal: bool = False) -> str:
     """`valid` or `same`; `causal` where that makes sense."""
     made = str(value).lower()
     if made not in ("valid", "same") and not (causal and made == "causal"):
@@ -131,41 +151,30 @@ def layout_of(data_format: str, rank: int) -> str:
     return f"NC{space}" if data_format == "channels_first" else f"N{space}C"
 
 
-_ACTIVATIONS = (
-    "relu",
-    "relu6",
-    "elu",
-    "selu",
-    "sigmoid",
-    "tanh",
-    "softmax",
-    "softplus",
-    "softsign",
-    "leaky_relu",
-)
+_ACTIVATIONS = "relu, relu6, elu, selu, sigmoid, tanh, softmax, softplus, softsign, leaky_relu"
 
 
-def activation_of(value: Any) -> Callable | None:
+def activation_of(value: Activation) -> Callable[[Tensor], Tensor] | None:
     """A function, or one of those in `tf.nn` by its name; None for the identity."""
     if value is None or value == "linear":
         return None
     if callable(value):
         return value
-    if value in _ACTIVATIONS:
-        return find(f"nn.{value}")
-    raise ValueError(
-        f"Unknown activation function: {value}. Pass a function, or one of {', '.join(_ACTIVATIONS)}."
-    )
+    if value in _ACTIVATIONS.split(", "):
+        result: Callable[[Tensor], Tensor] | None = find(f"nn.{value}")
+        return result
+    raise ValueError(f"Unknown activation function: {value}. Pass a function, or one of {_ACTIVATIONS}.")
 
 
-def known_bool(value: Any) -> bool | None:
+def known_bool(value: TensorLike) -> bool | None:
     """True or False when that is known while the graph is built; None for a tensor decided at run time."""
     if value is None:
         return False
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
-        # Only a plain constant: any other tensor may come to depend on what is fed.
-        plain = isinstance(value, Tensor) and value.op.type == "Const"
-        return bool(constant_value(value)) if plain else None
+        # Only a plain constant: any other tensor may come to depend on feeds.
+        if isinstance(value, Tensor) and value.op.type == "Const":
+            return bool(constant_value(value))
+        return None
     raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {value}")

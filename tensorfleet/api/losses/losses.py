@@ -1,9 +1,9 @@
-"""Losses: what each element costs, weighted and reduced to a number."""
+"""Losses: a cost for each element, weighted and reduced to a number."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
 from tensorfleet.api.losses.util import add_loss
@@ -12,6 +12,7 @@ from tensorfleet.api.nn.ranks import remove_squeezable_dimensions, shorter_weigh
 from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import function, signature_of
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -70,25 +71,26 @@ _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 
 def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
     """How many elements have a weight other than zero, in all or for each item of the batch."""
+    # A scalar weight counts all elements or none: no need to spread it over them.
     if weights.shape.ndims == 0 and not per_batch:
         with name_scope("num_present") as scope:
-            count = cast(size(losses), losses.dtype.base_dtype)
-            return apply("Mul", count, cast(apply("NotEqual", weights, 0.0), losses.dtype), name=scope)
+            total = cast(size(losses), losses.dtype.base_dtype)
+            return apply("Mul", total, cast(apply("NotEqual", weights, 0.0), losses.dtype), name=scope)
     with name_scope("num_present") as scope:
         zero = apply("Equal", weights, 0.0)
         present = where(zero, zeros_like(weights), ones_like(weights))
         spread = broadcast_weights(present, losses)
-        if per_batch:
-            return reduce_sum(spread, range_(1, rank(spread)), keepdims=True, name=scope)
-        return reduce_sum(spread, name=scope)
+        axes = range_(1, rank(spread)) if per_batch else None
+        count: Tensor = reduce_sum(spread, axes, keepdims=per_batch, name=scope)
+        return count
 
 
 @export("losses.compute_weighted_loss")
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
+    losses: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: Hashable | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Losses times weights, reduced, and added to a collection."""
@@ -102,7 +104,7 @@ def compute_weighted_loss(
             factor = cast(
                 to_tensor(weights, None if hasattr(weights, "dtype") else dtypes.float32), dtypes.float32
             )
-            loss = apply("Mul", values, factor, name="Mul")
+            loss: Tensor = apply("Mul", values, factor, name="Mul")
             if reduction != Reduction.NONE:
                 loss = _reduced(loss, values, factor, reduction)
             loss = cast(loss, kind)
@@ -111,7 +113,7 @@ def compute_weighted_loss(
 
 
 def _reduced(weighted: Tensor, values: Tensor, weights: Tensor, reduction: str) -> Tensor:
-    total = reduce_sum(weighted)
+    total: Tensor = reduce_sum(weighted)
     if reduction == Reduction.MEAN:
         return _mean(total, reduce_sum(ones_like(values) * weights))
     if reduction == _BY_NONZERO:
@@ -125,7 +127,7 @@ def _mean(total: Tensor, count: Tensor) -> Tensor:
     return div_no_nan(total, count, name="value")
 
 
-def _pair(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+def _pair(labels: TensorLike, predictions: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as float32, after a check that their shapes agree."""
     ours, theirs = cast(predictions, dtypes.float32), cast(labels, dtypes.float32)
     ours.shape.assert_is_compatible_with(theirs.shape)
@@ -136,30 +138,30 @@ def _missing(name: str) -> NoReturn:
     raise ValueError(f"{name} must not be None.")
 
 
-def _required(**given: Any) -> None:
+def _required(**given: object) -> None:
     for name, value in given.items():
         if value is None:
             _missing(name)
 
 
-_HOW = signature_of(
+_REDUCTION_ARGUMENTS = signature_of(
     "scope=None, loss_collection=LOSSES, reduction=MEAN", LOSSES=GraphKeys.LOSSES, MEAN=_BY_NONZERO
 )
 
 
-def _of_elements(scope_name: str) -> Callable[[Callable], Callable]:
-    """Decorator of a function that gives the loss of each element: makes of it one that weights and reduces them.
+def _of_elements(scope_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a function that gives the loss of each element. The new function weights and reduces them.
 
     Where the weights must be changed to fit, it gives both.
     """
 
-    def decorate(f: Callable) -> Callable:
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(f)
-        whole = own.replace(parameters=[*own.parameters.values(), *_HOW.parameters.values()])
+        whole = own.replace(parameters=[*own.parameters.values(), *_REDUCTION_ARGUMENTS.parameters.values()])
         labels, predictions, *_ = own.parameters
 
         def body(given: dict[str, Any]) -> Tensor:
-            scope, *how = (given.pop(name) for name in _HOW.parameters)
+            scope, *how = (given.pop(name) for name in _REDUCTION_ARGUMENTS.parameters)
             _required(**{name: given[name] for name in (labels, predictions)})
             weights = given["weights"]
             with name_scope(scope, scope_name, (given[predictions], given[labels], weights)) as inner:
@@ -177,7 +179,7 @@ def _of_elements(scope_name: str) -> Callable[[Callable], Callable]:
 
 @export("losses.absolute_difference")
 @_of_elements("absolute_difference")
-def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
+def absolute_difference(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0) -> Tensor:
     """How far predictions are from labels."""
     y, p = _pair(labels, predictions)
     return apply("Abs", apply("Sub", p, y))
@@ -185,14 +187,14 @@ def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Te
 
 @export("losses.cosine_distance")
 def cosine_distance(
-    labels: Any,
-    predictions: Any,
-    axis: Any = None,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    axis: int | None = None,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: Hashable | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
-    dim: Any = None,
+    dim: int | None = None,
 ) -> Tensor:
     """One minus the product of labels and predictions along `axis`; both must be of length one there."""
     along = one_of("axis", axis, "dim", dim)
@@ -207,8 +209,8 @@ def cosine_distance(
 
 @export("losses.hinge_loss")
 @_of_elements("hinge_loss")
-def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0) -> Tensor:
-    """How far logits are from being beyond 1 on the side their label (0 or 1) says."""
+def hinge_loss(labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0) -> Tensor:
+    """The distance of logits from 1 on the side of their label (0 or 1), zero beyond it."""
     y, p = _pair(labels, logits)
     ones = ones_like(y)
     sign = apply("Sub", 2 * y, ones)
@@ -217,7 +219,9 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0) -> Tensor:
 
 @export("losses.huber_loss")
 @_of_elements("huber_loss")
-def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0) -> Tensor:
+def huber_loss(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0, delta: float = 1.0
+) -> Tensor:
     """Half the squared error up to `delta`, growing linearly beyond."""
     y, p = _pair(labels, predictions)
     distance = apply("Abs", apply("Sub", p, y))
@@ -231,7 +235,9 @@ def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: float =
 
 @export("losses.log_loss")
 @_of_elements("log_loss")
-def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7) -> Tensor:
+def log_loss(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0, epsilon: float = 1e-7
+) -> Tensor:
     """The cross entropy of labels and predicted probabilities."""
     y, p = _pair(labels, predictions)
     yes = apply("Mul", y, apply("Log", p + epsilon))
@@ -241,11 +247,11 @@ def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float =
 
 @export("losses.mean_pairwise_squared_error")
 def mean_pairwise_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: Hashable | None = GraphKeys.LOSSES,
 ) -> Tensor:
     """The squared error of the differences between all pairs of elements of an item."""
     _required(labels=labels, predictions=predictions)
@@ -259,6 +265,7 @@ def mean_pairwise_squared_error(
             axes = range_(1, rank(errors))
             squares = reduce_sum(apply("Square", errors), axes, keepdims=True)
             count = _num_present(errors, factor, per_batch=True)
+            # The sum over all pairs, from the sums of the differences and of their squares: no pair is built.
             first = 2.0 * div_no_nan(squares, apply("Maximum", count - 1, 0.0), name="value")
             total = reduce_sum(errors, axes, keepdims=True)
             pairs = apply("Maximum", count * (count - 1), 0.0)
@@ -272,7 +279,7 @@ def mean_pairwise_squared_error(
 
 @export("losses.mean_squared_error")
 @_of_elements("mean_squared_error")
-def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
+def mean_squared_error(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0) -> Tensor:
     """The squared difference of labels and predictions."""
     y, p = _pair(labels, predictions)
     return apply("SquaredDifference", p, y)
@@ -281,7 +288,7 @@ def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Ten
 @export("losses.sigmoid_cross_entropy")
 @_of_elements("sigmoid_cross_entropy_loss")
 def sigmoid_cross_entropy(
-    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: Any = 0
+    multi_class_labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0, label_smoothing: float = 0
 ) -> Tensor:
     """The cross entropy of independent yes-or-no labels; smoothing moves them towards 1/2."""
     p = to_tensor(logits)
@@ -295,7 +302,7 @@ def sigmoid_cross_entropy(
 @export("losses.softmax_cross_entropy")
 @_of_elements("softmax_cross_entropy_loss")
 def softmax_cross_entropy(
-    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: Any = 0
+    onehot_labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0, label_smoothing: float = 0
 ) -> Tensor:
     """The cross entropy of labels given as distributions; smoothing moves them towards the uniform one."""
     p = to_tensor(logits)
@@ -304,18 +311,21 @@ def softmax_cross_entropy(
     if label_smoothing > 0:
         classes = cast(_last_size(y), p.dtype.base_dtype)
         y = y * (1.0 - label_smoothing) + label_smoothing / classes
+    # Labels are data. `..._v2` would differentiate by them, too.
     y = apply("StopGradient", y, name="labels_stop_gradient")
     return softmax_cross_entropy_with_logits_v2(labels=y, logits=p, name="xentropy")
 
 
-def _last_size(labels: Tensor) -> Any:
+def _last_size(labels: Tensor) -> int | Tensor:
     known = labels.shape.ndims is not None and labels.shape[-1].value
     return known if known else apply("Shape", labels)[-1]
 
 
 @export("losses.sparse_softmax_cross_entropy")
 @_of_elements("sparse_softmax_cross_entropy_loss")
-def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0) -> tuple[Tensor, Any]:
+def sparse_softmax_cross_entropy(
+    labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0
+) -> tuple[Tensor, Any]:
     """The cross entropy of labels given as numbers of classes."""
     y, p = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
     factor = shorter_weights(weights, y)

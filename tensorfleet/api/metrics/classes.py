@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.api.metrics.base import fitted, metric, metric_variable, ratio
 from tensorfleet.api.variables.scope import variable_scope
-from tensorfleet.api.variables.variable import assign_add
+from tensorfleet.api.variables.variable import Variable, assign_add
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -22,7 +21,7 @@ from tensorfleet.ops.math.reduce_functions import reduce_mean, reduce_sum
 from tensorfleet.ops.state.scatter_variables import scatter_add
 
 
-def _flat(value: Any) -> Tensor:
+def _flat(value: TensorLike) -> Tensor:
     tensor = to_tensor(value)
     return tensor if tensor.shape.ndims == 1 else reshape(tensor, [-1])
 
@@ -30,7 +29,11 @@ def _flat(value: Any) -> Tensor:
 @export("metrics.mean_iou")
 @metric
 def mean_iou(
-    labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int,
+    weights: TensorLike = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Intersection over union, averaged over the classes seen. The update gives the confusion matrix."""
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
@@ -43,11 +46,12 @@ def mean_iou(
         return _mean_iou(counts), update
 
 
-def _mean_iou(counts: Any) -> Tensor:
+def _mean_iou(counts: Variable) -> Tensor:
     by_row = cast(reduce_sum(counts, 0), dtypes.float32)
     by_column = cast(reduce_sum(counts, 1), dtypes.float32)
     both = cast(diag_part(counts), dtypes.float32)
     either = by_row + by_column - both
+    # Classes without labels and predictions do not count in the mean.
     seen = reduce_sum(cast(apply("NotEqual", either, 0.0), dtypes.float32))
     each = both / where(apply("Greater", either, 0.0), either, ones_like(either))
     return where(apply("Greater", seen, 0.0), reduce_sum(each, name="mean_iou") / seen, 0.0)
@@ -56,7 +60,11 @@ def _mean_iou(counts: Any) -> Tensor:
 @export("metrics.mean_per_class_accuracy")
 @metric
 def mean_per_class_accuracy(
-    labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int,
+    weights: TensorLike = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """How often each class is recognized, averaged over the classes. The update gives one number each."""
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):

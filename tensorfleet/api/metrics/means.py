@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.api.losses.weights import broadcast_weights
 from tensorfleet.api.metrics.base import fitted, metric, metric_variable, ratio
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.api.variables.variable import assign_add
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -25,7 +24,7 @@ Pair = tuple[Tensor, Tensor]
 
 @export("metrics.mean")
 @metric
-def mean(values: Any, weights: Any = None, name: str | None = None) -> Pair:
+def mean(values: TensorLike, weights: TensorLike = None, name: str | None = None) -> Pair:
     """The weighted average of all values seen: (its value, the operation that takes in a batch)."""
     with variable_scope(name, "mean", (values, weights)):
         x = cast(values, dtypes.float32)
@@ -40,6 +39,7 @@ def mean(values: Any, weights: Any = None, name: str | None = None) -> Pair:
             number = reduce_sum(factor)
         amount = reduce_sum(x)
         new_total = assign_add(total, amount)
+        # As in TensorFlow: an error in the values leaves the count as it was, too.
         with control_dependencies([amount]):
             new_count = assign_add(count, number)
         return ratio(total, count, "value"), ratio(new_total, new_count, "update_op")
@@ -47,7 +47,7 @@ def mean(values: Any, weights: Any = None, name: str | None = None) -> Pair:
 
 @export("metrics.mean_tensor")
 @metric
-def mean_tensor(values: Any, weights: Any = None, name: str | None = None) -> Pair:
+def mean_tensor(values: TensorLike, weights: TensorLike = None, name: str | None = None) -> Pair:
     """The weighted average of each element over all batches, which must have one known shape."""
     with variable_scope(name, "mean", (values, weights)):
         x = cast(values, dtypes.float32)
@@ -64,7 +64,9 @@ def mean_tensor(values: Any, weights: Any = None, name: str | None = None) -> Pa
 
 @export("metrics.accuracy")
 @metric
-def accuracy(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Pair:
+def accuracy(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike = None, name: str | None = None
+) -> Pair:
     """How often predictions equal labels."""
     p, y, w = fitted(predictions, labels, weights)
     if p.dtype.base_dtype != y.dtype.base_dtype:
@@ -75,7 +77,9 @@ def accuracy(labels: Any, predictions: Any, weights: Any = None, name: str | Non
 
 @export("metrics.mean_absolute_error")
 @metric
-def mean_absolute_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Pair:
+def mean_absolute_error(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike = None, name: str | None = None
+) -> Pair:
     """The average distance of predictions from labels."""
     p, y, w = fitted(predictions, labels, weights)
     distance = apply("Abs", apply("Sub", p, y))
@@ -84,7 +88,9 @@ def mean_absolute_error(labels: Any, predictions: Any, weights: Any = None, name
 
 @export("metrics.mean_squared_error")
 @metric
-def mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Pair:
+def mean_squared_error(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike = None, name: str | None = None
+) -> Pair:
     """The average squared distance of predictions from labels."""
     p, y, w = fitted(predictions, labels, weights)
     distance = apply("SquaredDifference", y, p)
@@ -94,7 +100,7 @@ def mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name:
 @export("metrics.root_mean_squared_error")
 @metric
 def root_mean_squared_error(
-    labels: Any, predictions: Any, weights: Any = None, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike = None, name: str | None = None
 ) -> Pair:
     """The square root of the average squared distance of predictions from labels."""
     p, y, w = fitted(predictions, labels, weights)
@@ -105,7 +111,11 @@ def root_mean_squared_error(
 @export("metrics.mean_relative_error")
 @metric
 def mean_relative_error(
-    labels: Any, predictions: Any, normalizer: Any, weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    normalizer: TensorLike,
+    weights: TensorLike = None,
+    name: str | None = None,
 ) -> Pair:
     """The average distance of predictions from labels, each divided by `normalizer`; 0 where that is 0."""
     p, y, w = fitted(predictions, labels, weights)
@@ -117,7 +127,7 @@ def mean_relative_error(
 @export("metrics.mean_cosine_distance")
 @metric
 def mean_cosine_distance(
-    labels: Any, predictions: Any, dim: int, weights: Any = None, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, dim: int, weights: TensorLike = None, name: str | None = None
 ) -> Pair:
     """The average of one minus the product of labels and predictions along `dim`."""
     p, y, w = fitted(predictions, labels, weights)
@@ -128,7 +138,9 @@ def mean_cosine_distance(
 
 @export("metrics.percentage_below")
 @metric
-def percentage_below(values: Any, threshold: Any, weights: Any = None, name: str | None = None) -> Pair:
+def percentage_below(
+    values: TensorLike, threshold: TensorLike, weights: TensorLike = None, name: str | None = None
+) -> Pair:
     """The share of values below `threshold`."""
     below = cast(apply("Less", to_tensor(values), threshold), dtypes.float32)
     return mean(below, weights, name=name or "percentage_below_threshold")

@@ -9,6 +9,7 @@ from tensorfleet.api.metrics.base import metric, metric_variable
 from tensorfleet.api.variables.variable import assign_add
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -25,16 +26,16 @@ from tensorfleet.ops.sparse.dense import sparse_tensor_to_dense
 
 Pair = tuple[Tensor, Tensor]
 
-#: stands where an item of sparse labels has no more of them
+#: fills up items of sparse labels that have fewer labels than others
 _NO_LABEL = -(1 << 63)
 
 
-def _name(what: str, k: Any, class_id: int | None) -> str:
+def _name(what: str, k: int | None, class_id: int | None) -> str:
     made = f"{what}_at_{k}" if k is not None else f"{what}_at_k"
     return made if class_id is None else f"{made}_class{class_id}"
 
 
-def _inputs(labels: Any, predictions_idx: Any) -> Pair:
+def _inputs(labels: TensorLike, predictions_idx: TensorLike) -> Pair:
     """Labels, with an axis for several of them added if it is missing, and predictions; both int64.
 
     Sparse labels are filled up to the most that an item has.
@@ -59,7 +60,8 @@ def _same(a: Tensor, b: Tensor) -> Tensor:
 
 def _hits(labels: Tensor, predictions: Tensor) -> Tensor:
     """Which predictions are among the labels."""
-    return reduce_any(_same(predictions, labels), -1)
+    hits: Tensor = reduce_any(_same(predictions, labels), -1)
+    return hits
 
 
 def _of_class(chosen: Tensor, items: Tensor, class_id: int | None) -> Tensor:
@@ -78,8 +80,8 @@ def _missed(labels: Tensor, predictions: Tensor) -> Tensor:
     return apply("LogicalAnd", there, apply("LogicalNot", seen))
 
 
-def _streaming(what: str, k: Any, class_id: int | None, chosen: Tensor, weights: Any) -> Pair:
-    """A variable that counts what was chosen, and its update."""
+def _streaming(what: str, k: int | None, class_id: int | None, chosen: Tensor, weights: TensorLike) -> Pair:
+    """A variable that counts the chosen elements, and its update."""
     with name_scope(_name(what, k, class_id)) as scope:
         counts = reduce_sum(cast(chosen, dtypes.float64), -1)
         if weights is not None:
@@ -99,11 +101,11 @@ def _fraction(hits: Pair, misses: Pair, scope: str) -> Pair:
 @export("metrics.precision_at_top_k")
 @metric
 def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
+    weights: TensorLike = None,
     name: str | None = None,
 ) -> Pair:
     """Of the k classes predicted for each item, or of one class among them, the share that are labels."""
@@ -119,11 +121,11 @@ def precision_at_top_k(
 @export("metrics.precision_at_k", "metrics.sparse_precision_at_k")
 @metric
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
+    weights: TensorLike = None,
     name: str | None = None,
 ) -> Pair:
     """Of the k classes with the highest predictions, or of one class among them, the share that are labels."""
@@ -135,11 +137,11 @@ def precision_at_k(
 @export("metrics.recall_at_top_k")
 @metric
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
+    weights: TensorLike = None,
     name: str | None = None,
 ) -> Pair:
     """Of the labels of each item, or of one class, the share among the k classes predicted."""
@@ -155,11 +157,11 @@ def recall_at_top_k(
 @export("metrics.recall_at_k")
 @metric
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
+    weights: TensorLike = None,
     name: str | None = None,
 ) -> Pair:
     """Of the labels of each item, or of one class, the share among the k classes with the highest predictions."""
@@ -171,7 +173,7 @@ def recall_at_k(
 @export("metrics.average_precision_at_k", "metrics.sparse_average_precision_at_k")
 @metric
 def average_precision_at_k(
-    labels: Any, predictions: Any, k: int, weights: Any = None, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, k: int, weights: TensorLike = None, name: str | None = None
 ) -> Pair:
     """The precision at each of the first k ranks that holds a label, averaged over labels and items."""
     if k < 1:
@@ -183,7 +185,7 @@ def average_precision_at_k(
 
 @metric
 def average_precision_at_top_k(
-    labels: Any, predictions_idx: Any, weights: Any = None, name: str | None = None
+    labels: TensorLike, predictions_idx: TensorLike, weights: TensorLike = None, name: str | None = None
 ) -> Pair:
     """`average_precision_at_k` of predictions that are given by their classes, the best first."""
     with name_scope(name, "average_precision_at_top_k", (predictions_idx, labels, weights)) as scope:
@@ -208,10 +210,11 @@ def _average_precision(labels: Tensor, predictions: Tensor) -> Tensor:
         k = cast(shape(predictions)[-1], dtypes.int64)
         relevant = cast(_hits(labels, predictions), dtypes.float64)
         ranks = cast(range_(to_tensor(1, dtypes.int64), k + 1), dtypes.float64)
-        total = reduce_sum(cumsum(relevant, -1) / ranks * relevant, -1)
+        total: Tensor = reduce_sum(cumsum(relevant, -1) / ranks * relevant, -1)
         known = apply("GreaterEqual", labels, to_tensor(0, dtypes.int64))
         count = apply("Minimum", reduce_sum(cast(known, dtypes.int64), -1), k)
-        return total / cast(count, dtypes.float64)
+        precision: Tensor = total / cast(count, dtypes.float64)
+        return precision
 
 
 def _added(name: str, amount: Tensor) -> tuple[Any, Tensor]:

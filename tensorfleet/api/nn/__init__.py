@@ -1,1 +1,1 @@
-"""What users find under `tf.nn` beyond single operations."""
+"""`tf.nn` beyond single operations."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import numpy as np
 
-from tensorfleet.api.nn.pooling import avg_pool, avg_pool1d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from tensorfleet.api.nn.pooling import (
+    Padding,
+    Sizes,
+    avg_pool,
+    avg_pool1d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -21,19 +31,19 @@ from tensorfleet.ops.nn.shapes import one_of, spatial_list
 _LAYOUTS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
 
-def _is_channels_first(data_format: Any) -> bool:
+def _is_channels_first(data_format: str | None) -> bool:
     return data_format is not None and data_format.startswith("NC")
 
 
 @export("nn.with_space_to_batch")
 def with_space_to_batch(
-    input: Any,
-    dilation_rate: Any,
-    padding: str,
-    op: Callable,
-    filter_shape: Any = None,
-    spatial_dims: Any = None,
-    data_format: Any = None,
+    input: TensorLike,
+    dilation_rate: TensorLike,
+    padding: Padding,
+    op: Callable[[Tensor, int, Padding], Tensor],
+    filter_shape: TensorLike = None,
+    spatial_dims: Sequence[int] | None = None,
+    data_format: str | None = None,
 ) -> Tensor:
     """Applies `op(input, number_of_spatial_dims, padding)` as if its window were dilated.
 
@@ -47,6 +57,7 @@ def with_space_to_batch(
         raise ValueError("dilation_rate must be known while the graph is built.")
     if (rates < 1).any():
         raise ValueError(f"dilation_rate must be positive, but is {rates.tolist()}")
+    # Without dilation nothing moves; explicit paddings are taken only here.
     if (rates == 1).all():
         return op(x, len(rates), padding)
     first = 2 if _is_channels_first(data_format) else 1
@@ -57,14 +68,12 @@ def with_space_to_batch(
     )
     base = _base_paddings(padding, filter_shape, rates)
     pads, crops = required_space_to_batch_paddings(_sizes(x, dims), rate, base)
-    block, pads = _on_leading_axes(rates, pads, dims)
-    spread = apply("SpaceToBatchND", x, block, pads)
+    spread = apply("SpaceToBatchND", x, *_on_leading_axes(rates, pads, dims))
     result = op(spread, len(rates), "VALID")
-    block, crops = _on_leading_axes(rates, crops, dims)
-    return apply("BatchToSpaceND", result, block, crops)
+    return apply("BatchToSpaceND", result, *_on_leading_axes(rates, crops, dims))
 
 
-def _sizes(x: Tensor, dims: list[int]) -> Any:
+def _sizes(x: Tensor, dims: list[int]) -> Tensor | Array:
     known = None if x.shape.rank is None else [x.shape.as_list()[d] for d in dims]
     if known is not None and None not in known:
         return np.array(known, np.int32)
@@ -72,7 +81,7 @@ def _sizes(x: Tensor, dims: list[int]) -> Any:
     return apply("Pack", [shape[d] for d in dims])
 
 
-def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray) -> np.ndarray:
+def _base_paddings(padding: Padding, filter_shape: TensorLike, rates: Array) -> Array:
     if padding == "VALID":
         return np.zeros((len(rates), 2), np.int32)
     if padding != "SAME":
@@ -82,13 +91,15 @@ def _base_paddings(padding: str, filter_shape: Any, rates: np.ndarray) -> np.nda
     sizes = constant_value(to_tensor(filter_shape, name="filter_shape"))
     if sizes is None:
         raise ValueError("SAME padding with dilation needs a filter of known size.")
+    # What SAME would add around a window of the dilated size.
     extra = (sizes[: len(rates)] - 1) * rates
     return np.stack([extra // 2, extra - extra // 2], 1).astype(np.int32)
 
 
-def _on_leading_axes(rates: np.ndarray, edges: Tensor, dims: list[int]) -> tuple[Any, Any]:
+def _on_leading_axes(rates: Array, edges: Tensor, dims: list[int]) -> tuple[Array, Tensor | Array]:
     """Blocks and paddings (or crops) for all axes from 1 up to the last dilated one."""
     count, known = dims[-1], constant_value(edges)
+    # SpaceToBatchND moves the leading axes; with channels first those before the dilated ones get blocks of one.
     if dims == list(range(1, count + 1)):
         return rates, edges if known is None else known
     block = np.ones(count, np.int32)
@@ -103,15 +114,15 @@ def _on_leading_axes(rates: np.ndarray, edges: Tensor, dims: list[int]) -> tuple
 
 @export("nn.convolution")
 def convolution(
-    input: Any,
-    filter: Any,
-    padding: Any,
-    strides: Any = None,
-    dilation_rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike,
+    padding: Padding,
+    strides: Sequence[int] | None = None,
+    dilation_rate: Sequence[int] | None = None,
     name: str | None = None,
-    data_format: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
+    data_format: str | None = None,
+    filters: TensorLike = None,
+    dilations: Sequence[int] | None = None,
 ) -> Tensor:
     """A convolution over one, two or three spatial dimensions, optionally dilated."""
     w = to_tensor(filter if filters is None else filters, name="filter")
@@ -130,7 +141,7 @@ def convolution(
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
     with name_scope(name, "convolution", [x, w]) as scope:
 
-        def convolve(value: Tensor, _: int, pads: Any) -> Tensor:
+        def convolve(value: Tensor, _: int, pads: Padding) -> Tensor:
             return _undilated(count, value, w, steps, pads, data_format, scope)
 
         if all(r == 1 for r in rates):
@@ -143,7 +154,9 @@ def convolution(
         return made
 
 
-def _undilated(count: int, x: Tensor, w: Tensor, steps: list, padding: Any, layout: Any, name: str) -> Tensor:
+def _undilated(
+    count: int, x: Tensor, w: Tensor, steps: list[int], padding: Padding, layout: str | None, name: str
+) -> Tensor:
     if count == 1:
         return _conv1d(x, w, steps[0], padding, layout, None, name)
     function = conv2d if count == 2 else conv3d
@@ -152,15 +165,15 @@ def _undilated(count: int, x: Tensor, w: Tensor, steps: list, padding: Any, layo
 
 @export("nn.conv1d")
 def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
+    value: TensorLike = None,
+    filters: TensorLike = None,
+    stride: Sizes | None = None,
+    padding: Padding | None = None,
     use_cudnn_on_gpu: bool | None = None,
-    data_format: Any = None,
+    data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
+    input: TensorLike = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Slides filters of shape [width, in_channels, out_channels] over a batch of sequences."""
     x = one_of("input", input, "value", value)
@@ -168,21 +181,33 @@ def conv1d(
         return _conv1d(to_tensor(x), filters, stride, padding, data_format, dilations, scope)
 
 
-def _conv1d(x: Any, w: Any, stride: Any, padding: Any, layout: Any, dilations: Any, name: str) -> Tensor:
+def _conv1d(
+    x: TensorLike,
+    w: TensorLike,
+    stride: Sizes | None,
+    padding: Padding | None,
+    layout: str | None,
+    dilations: Sizes | None,
+    name: str,
+) -> Tensor:
     first = _check_sequence_layout(layout)
     height = 2 if first else 1
-    steps, rates = (
-        spatial_list(v, 1, first, what) for v, what in ((stride, "stride"), (dilations, "dilations"))
-    )
-    for values in (steps, rates):
-        values.insert(height, 1)
+    steps, rates = _as_planar(stride, first, "stride"), _as_planar(dilations, first, "dilations")
+    # As TensorFlow does: a sequence is an image one pixel high.
     tall, flat = apply("ExpandDims", x, height), apply("ExpandDims", w, 0)
     planar = "NCHW" if first else "NHWC"
     made = conv2d(tall, flat, steps, padding, data_format=planar, dilations=rates, name=name)
     return apply("Squeeze", made, squeeze_dims=[height])
 
 
-def _check_sequence_layout(layout: Any) -> bool:
+def _as_planar(sizes: Sizes | None, channels_first: bool, what: str) -> list[int]:
+    """Strides or rates along a sequence, as those of an image one pixel high."""
+    planar: list[int] = spatial_list(sizes, 1, channels_first, what)
+    planar.insert(2 if channels_first else 1, 1)
+    return planar
+
+
+def _check_sequence_layout(layout: str | None) -> bool:
     if layout in (None, "NWC", "NHWC"):
         return False
     if layout in ("NCW", "NCHW"):
@@ -192,24 +217,20 @@ def _check_sequence_layout(layout: Any) -> bool:
 
 @export("nn.conv1d_transpose")
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = "NWC",
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Sizes,
+    padding: Padding = "SAME",
+    data_format: str | None = "NWC",
+    dilations: Sizes | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `tf.nn.conv1d`; its filters are [width, out_channels, in_channels]."""
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]) as scope:
         first = _check_sequence_layout(data_format)
         height = 2 if first else 1
-        steps, rates = (
-            spatial_list(v, 1, first, what) for v, what in ((strides, "strides"), (dilations, "dilations"))
-        )
-        for values in (steps, rates):
-            values.insert(height, 1)
+        steps, rates = _as_planar(strides, first, "strides"), _as_planar(dilations, first, "dilations")
         tall, flat = apply("ExpandDims", to_tensor(input), height), apply("ExpandDims", filters, 0)
         sizes = output_shape if isinstance(output_shape, (list, tuple)) else to_tensor(output_shape)
         whole = apply("ConcatV2", [sizes[:height], [1], sizes[height:]], 0, name="concat")
@@ -222,13 +243,13 @@ def conv1d_transpose(
 
 @export("nn.conv_transpose")
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = None,
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Sizes,
+    padding: Padding = "SAME",
+    data_format: str | None = None,
+    dilations: Sizes | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose of a convolution over one, two or three spatial dimensions."""
@@ -242,22 +263,31 @@ def conv_transpose(
         raise ValueError(f"output_shape must be of length 3, 4 or 5 but was {size}.")
     count = size - 2
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
-        options = dict(data_format=data_format or _LAYOUTS[count], dilations=dilations, name=scope)
+        options: dict[str, Any] = dict(
+            data_format=data_format or _LAYOUTS[count], dilations=dilations, name=scope
+        )
         if count == 1:
             return conv1d_transpose(input, filters, output_shape, strides, padding, **options)
-        function: Callable = conv2d_transpose if count == 2 else conv3d_transpose
+        function: Callable[..., Tensor] = conv2d_transpose if count == 2 else conv3d_transpose
         return function(input, filters, output_shape, strides, padding, **options)
 
 
 @export("nn.atrous_conv2d")
-def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Tensor:
+def atrous_conv2d(
+    value: TensorLike, filters: TensorLike, rate: int, padding: Padding, name: str | None = None
+) -> Tensor:
     """A 2-D convolution whose filters see every `rate`-th pixel."""
     return convolution(value, filters, padding, dilation_rate=[int(rate)] * 2, name=name)
 
 
 @export("nn.atrous_conv2d_transpose")
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    rate: int,
+    padding: Padding,
+    name: str | None = None,
 ) -> Tensor:
     """The transpose of `tf.nn.atrous_conv2d`; its filters are [height, width, out_channels, in_channels]."""
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
@@ -267,14 +297,14 @@ def atrous_conv2d_transpose(
 
 @export("nn.depthwise_conv2d")
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
+    rate: Sizes | None = None,
     name: str | None = None,
-    data_format: Any = None,
-    dilations: Any = None,
+    data_format: str | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """A convolution of each channel with filters of its own: [height, width, channels, multiplier]."""
     rates = one_of("dilations", dilations, "rate", rate)
@@ -284,13 +314,11 @@ def depthwise_conv2d(
 
 
 def _depthwise(
-    x: Tensor, w: Tensor, strides: Any, padding: Any, rates: Any, layout: Any, name: str
+    x: Tensor, w: Tensor, strides: Sizes, padding: Padding, rates: Sizes | None, layout: str | None, name: str
 ) -> Tensor:
-    def convolve(value: Tensor, _: int, pads: Any) -> Tensor:
-        kind = "DepthwiseConv2dNative"
-        return apply_any(
-            kind, value, w, strides=strides, padding=pads, data_format=layout or "NHWC", name=name
-        )
+    def convolve(value: Tensor, _: int, pads: Padding) -> Tensor:
+        options: dict[str, Any] = dict(strides=strides, padding=pads, data_format=layout or "NHWC", name=name)
+        return apply("DepthwiseConv2dNative", value, w, **options)
 
     sizes = (
         apply("Shape", w)
@@ -304,15 +332,15 @@ def _depthwise(
 
 @export("nn.separable_conv2d")
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
+    rate: Sizes | None = None,
     name: str | None = None,
-    data_format: Any = None,
-    dilations: Any = None,
+    data_format: str | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """A depthwise convolution, then a mixing of channels: a 1 x 1 convolution with `pointwise_filter`."""
     rates = one_of("dilations", dilations, "rate", rate)
@@ -327,7 +355,7 @@ def separable_conv2d(
         return conv2d(made, point, [1, 1, 1, 1], "VALID", data_format=data_format or "NHWC", name=scope)
 
 
-_POOLS: dict[str, dict[int, Callable]] = {
+_POOLS: dict[str, dict[int, Callable[..., Tensor]]] = {
     "MAX": {1: max_pool1d, 2: max_pool2d, 3: max_pool3d},
     "AVG": {1: avg_pool1d, 2: avg_pool, 3: avg_pool3d},
 }
@@ -335,15 +363,15 @@ _POOLS: dict[str, dict[int, Callable]] = {
 
 @export("nn.pool")
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Sequence[int],
     pooling_type: str,
-    padding: Any,
-    dilation_rate: Any = None,
-    strides: Any = None,
+    padding: Padding,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
     name: str | None = None,
-    data_format: Any = None,
-    dilations: Any = None,
+    data_format: str | None = None,
+    dilations: Sequence[int] | None = None,
 ) -> Tensor:
     """The maximum ("MAX") or average ("AVG") over windows in one, two or three dimensions."""
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
@@ -362,7 +390,7 @@ def pool(
             raise ValueError(f"{count}-D {pooling_type} pooling is not supported.")
         function, layout = _POOLS[pooling_type][count], data_format or _LAYOUTS[count]
 
-        def reduce(value: Tensor, _: int, pads: Any) -> Tensor:
+        def reduce(value: Tensor, _: int, pads: Padding) -> Tensor:
             return function(value, list(window_shape), steps, pads, layout, name=scope)
 
         return with_space_to_batch(x, rate, padding, reduce, list(window_shape), data_format=data_format)

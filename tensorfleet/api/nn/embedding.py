@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -20,13 +21,17 @@ from tensorfleet.ops.math.clip import clip_by_norm
 from tensorfleet.ops.ragged.functions import map_flat_values
 
 
-def parts_of(params: Any) -> list:
+def listed(params: Any) -> list[Any]:
+    """The parts of a partitioned variable, the items of a list, or the one thing that there is."""
+    several = isinstance(params, (list, tuple)) or hasattr(params, "_get_variable_list")
+    return list(params) if several else [params]
+
+
+def parts_of(params: TensorLike) -> list[Any]:
     """A table as the list of its parts."""
     if params is None:
         raise ValueError("params must be specified")
-    if hasattr(params, "_get_variable_list"):
-        return list(params)
-    parts = list(params) if isinstance(params, (list, tuple)) else [params]
+    parts = listed(params)
     if not parts:
         raise ValueError("Need at least one param")
     return parts
@@ -34,12 +39,12 @@ def parts_of(params: Any) -> list:
 
 @export("nn.embedding_lookup")
 def embedding_lookup(
-    params: Any,
-    ids: Any,
+    params: TensorLike,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
-    max_norm: Any = None,
+    max_norm: TensorLike = None,
 ) -> Tensor:
     """The rows of a table at `ids`; its gradient touches only these rows.
 
@@ -48,21 +53,22 @@ def embedding_lookup(
     rows are scaled down to that length. Ragged ids give ragged rows.
     """
     if hasattr(ids, "flat_values"):
-        return map_flat_values(
+        result: Tensor = map_flat_values(
             lambda flat: embedding_lookup(params, flat, partition_strategy, name, validate_indices, max_norm),
             ids,
         )
+        return result
     return lookup_and_transform(params, ids, partition_strategy, name, max_norm)
 
 
 @export("python.ops.embedding_ops._embedding_lookup_and_transform")
 def lookup_and_transform(
-    params: Any,
-    ids: Any,
+    params: TensorLike,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
-    max_norm: Any = None,
-    transform_fn: Callable | None = None,
+    max_norm: TensorLike = None,
+    transform_fn: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """`embedding_lookup`, and then a function of the rows, one vector of ids at a time, where each part is."""
     parts = parts_of(params)
@@ -84,25 +90,31 @@ def lookup_and_transform(
 
 def _table(part: Any, position: int, count: int) -> Any:
     """A part as it is gathered from: resource variables are read by rows, the rest are tensors."""
+    # Converting a resource variable would read all of it.
     if getattr(part, "handle", None) is not None:
         return part
     return to_tensor(part, name=f"params_{position}" if count > 1 else "params_0")
 
 
-def _element(table: Any) -> Any:
+def _element(table: Any) -> Tensor:
     return table if isinstance(table, Tensor) else table.handle
 
 
-def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+def _clipped(rows: Tensor, ids: Tensor, max_norm: TensorLike) -> Tensor:
     if max_norm is None:
         return rows
     if ids.shape.rank is None or rows.shape.rank is None:
         raise ValueError("max_norm needs ids and params of known rank.")
-    return clip_by_norm(rows, max_norm, axes=list(range(ids.shape.rank, rows.shape.rank)))
+    result: Tensor = clip_by_norm(rows, max_norm, axes=list(range(ids.shape.rank, rows.shape.rank)))
+    return result
 
 
 def _from_parts(
-    tables: list, ids: Tensor, strategy: str, name: str, transform: Callable | None = None
+    tables: list[Any],
+    ids: Tensor,
+    strategy: str,
+    name: str,
+    transform: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Tensor:
     count = len(tables)
     flat = apply("Reshape", ids, [-1])
@@ -114,6 +126,7 @@ def _from_parts(
     else:
         raise ValueError(f"Unrecognized partition strategy: {strategy}. Use 'mod' or 'div'.")
     part = cast(part, "int32")
+    # Each part is gathered where it is, and only rows travel.
     rows_of = apply_list("DynamicPartition", row, part, num_partitions=count)
     places = apply_list("DynamicPartition", positions, part, num_partitions=count)
     found = []
@@ -132,7 +145,7 @@ def _from_parts(
     return result
 
 
-def _consecutive(tables: list, flat: Tensor) -> tuple[Tensor, Tensor]:
+def _consecutive(tables: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
     """(part, row inside it) of each id when parts hold consecutive rows, the first ones one more."""
     count, kind = len(tables), flat.dtype.base_dtype
     sizes = [None if t.shape.rank is None else t.shape.as_list()[0] for t in tables]
@@ -147,5 +160,6 @@ def _consecutive(tables: list, flat: Tensor) -> tuple[Tensor, Tensor]:
     # in the parts of one row more, and in the others
     longer = flat // one_more
     shifted = flat - extra
+    # The first parts have one row more. Each formula is right for its own parts and too small for the others.
     part = apply("Maximum", longer, shifted // each)
     return part, apply("Select", part < extra, flat % (each + 1), (flat - extra) % each)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tensorfleet.api.nn.embedding import embedding_lookup, parts_of
+from tensorfleet.api.nn.embedding import embedding_lookup, listed, parts_of
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.graph.sparse_tensor import SparseTensor, is_sparse, to_sparse
+from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, is_sparse, to_sparse
 from tensorfleet.ops.array.constructors import ones_like, zeros_like
 from tensorfleet.ops.array.gather import gather
 from tensorfleet.ops.array.shape import shape as shape_of
@@ -27,13 +26,13 @@ _WITHOUT_WEIGHTS = {"sum": "SparseSegmentSum", "mean": "SparseSegmentMean", "sqr
 
 @export("nn.embedding_lookup_sparse")
 def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseTensor | SparseTensorValue,
+    sp_weights: SparseTensor | SparseTensorValue | None,
     partition_strategy: str = "mod",
     name: str | None = None,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: TensorLike = None,
 ) -> Tensor:
     """For each row of `sp_ids`, the rows of a table at its ids combined into one.
 
@@ -58,12 +57,14 @@ def embedding_lookup_sparse(
         segments = ids.indices[:, 0]
         if segments.dtype != dtypes.int32:
             segments = cast(segments, dtypes.int32)
+        # Each row is looked up once, however often it is named: it may be on another task.
         unique, where = apply_list("Unique", ids.values)
         rows = embedding_lookup(parts, unique, partition_strategy=partition_strategy, max_norm=max_norm)
         if rows.dtype in (dtypes.float16, dtypes.bfloat16):
             rows = cast(rows, dtypes.float32)  # sums of many rows need the digits
         if weights is None:
-            return apply_any(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
+            result: Tensor = apply_any(_WITHOUT_WEIGHTS[combiner], rows, where, segments, name=scope)
+            return result
         return _weighted(rows, where, segments, weights.values, combiner, scope)
 
 
@@ -96,14 +97,14 @@ def _weighted(
 
 @export("nn.safe_embedding_lookup_sparse")
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
-    combiner: Any = "mean",
-    default_id: Any = None,
+    embedding_weights: TensorLike,
+    sparse_ids: SparseTensor | SparseTensorValue,
+    sparse_weights: SparseTensor | SparseTensorValue | None = None,
+    combiner: str = "mean",
+    default_id: TensorLike = None,
     name: str | None = None,
     partition_strategy: str = "div",
-    max_norm: Any = None,
+    max_norm: TensorLike = None,
 ) -> Tensor:
     """`embedding_lookup_sparse` for ids as they come from the world.
 
@@ -112,11 +113,7 @@ def safe_embedding_lookup_sparse(
     """
     if embedding_weights is None:
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
-    if not hasattr(embedding_weights, "_get_variable_list") and not isinstance(
-        embedding_weights, (list, tuple)
-    ):
-        embedding_weights = [embedding_weights]
-    parts = list(embedding_weights)
+    parts = listed(embedding_weights)
     if not parts:
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
     kind = None if sparse_weights is None else to_sparse(sparse_weights).dtype
@@ -160,9 +157,12 @@ def _matrix(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTens
     return made, SparseTensor(made.indices, weights.values, made.dense_shape)
 
 
-def _without_invalid(ids: SparseTensor, weights: SparseTensor | None, positive: bool) -> tuple:
+def _without_invalid(
+    ids: SparseTensor, weights: SparseTensor | None, positive: bool
+) -> tuple[SparseTensor, SparseTensor | None]:
     valid = apply("GreaterEqual", ids.values, np.zeros((), ids.dtype.as_numpy_dtype))
     if weights is not None:
+        # Always true: it is in TensorFlow's graph, too.
         valid = apply("LogicalAnd", valid, ones_like(weights.values, dtype=dtypes.bool_))
     ids, weights = sparse_retain(ids, valid), None if weights is None else sparse_retain(weights, valid)
     if weights is not None and positive:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -25,36 +28,40 @@ from tensorfleet.ops.random.ops import random_uniform
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
-def _keep(keep_dims: Any, keepdims: Any) -> bool:
+def _keep(keep_dims: bool | None, keepdims: bool | None) -> bool:
     return bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
 
 
-def _axes_list(axes: Any) -> list[int]:
+def _axes_list(axes: int | Sequence[int] | Array) -> list[int]:
     return [int(a) for a in np.atleast_1d(np.asarray(axes))]
 
 
 @export("nn.moments")
 def moments(
-    x: Any,
+    x: TensorLike,
     axes: Any,
-    shift: Any = None,
+    shift: TensorLike = None,
     name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance of `x` along `axes`. `shift` is not used."""
     keep = _keep(keep_dims, keepdims)
     with name_scope(name, "moments", [x, axes]):
         value = to_tensor(x)
         half = value.dtype.base_dtype in _HALVES
+        # The sum of many halves would lose their digits.
         y = cast(value, dtypes.float32) if half else value
         mean = reduce_mean(y, axes, keepdims=True, name="mean")
+        # The gradient by the mean is zero in exact numbers: stopping it saves the rounding and the work.
         distance = apply("SquaredDifference", y, apply("StopGradient", mean))
         variance = reduce_mean(distance, axes, keepdims=True, name="variance")
         return _finish(mean, variance, axes, keep, value.dtype.base_dtype if half else None)
 
 
-def _finish(mean: Tensor, variance: Tensor, axes: Any, keep: bool, kind: Any) -> tuple[Tensor, Tensor]:
+def _finish(
+    mean: Tensor, variance: Tensor, axes: Any, keep: bool, kind: DType | None
+) -> tuple[Tensor, Tensor]:
     if not keep:
         dims = _axes_list(axes)
         mean, variance = (apply("Squeeze", t, squeeze_dims=dims) for t in (mean, variance))
@@ -65,12 +72,12 @@ def _finish(mean: Tensor, variance: Tensor, axes: Any, keep: bool, kind: Any) ->
 
 @export("nn.weighted_moments")
 def weighted_moments(
-    x: Any,
+    x: TensorLike,
     axes: Any,
-    frequency_weights: Any,
+    frequency_weights: TensorLike,
     name: str | None = None,
-    keep_dims: Any = None,
-    keepdims: Any = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance of `x` along `axes`, each value counted `frequency_weights` times."""
     keep = _keep(keep_dims, keepdims)
@@ -95,13 +102,13 @@ def weighted_moments(
 
 @export("nn.sufficient_statistics")
 def sufficient_statistics(
-    x: Any,
+    x: TensorLike,
     axes: Any,
-    shift: Any = None,
-    keep_dims: Any = None,
+    shift: TensorLike = None,
+    keep_dims: bool | None = None,
     name: str | None = None,
-    keepdims: Any = None,
-) -> tuple[Tensor, Tensor, Tensor, Any]:
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """(number of elements, their sum, the sum of their squares, shift) along `axes`, less `shift`."""
     keep = _keep(keep_dims, keepdims)
     dims = sorted(set(_axes_list(axes)))
@@ -126,9 +133,13 @@ def sufficient_statistics(
 
 @export("nn.normalize_moments")
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `tf.nn.sufficient_statistics` gave."""
+    """Mean and variance from the results of `tf.nn.sufficient_statistics`."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = apply("Reciprocal", counts, name="divisor")
         if shift is not None:
@@ -142,7 +153,13 @@ def normalize_moments(
 
 @export("nn.batch_normalization")
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike,
+    scale: TensorLike,
+    variance_epsilon: TensorLike,
+    name: str | None = None,
 ) -> Tensor:
     """`(x - mean) / sqrt(variance + variance_epsilon) * scale + offset`; the last two may be None."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
@@ -153,22 +170,23 @@ def batch_normalization(
         kind = value.dtype.base_dtype
         scaled = value * cast(factor, kind)
         moved = offset - mean * factor if offset is not None else -to_tensor(mean) * factor
-        return scaled + cast(moved, kind)
+        result: Tensor = scaled + cast(moved, kind)
+        return result
 
 
 @export("nn.batch_norm_with_global_normalization")
 def batch_norm_with_global_normalization(
-    t: Any = None,
-    m: Any = None,
-    v: Any = None,
-    beta: Any = None,
-    gamma: Any = None,
-    variance_epsilon: Any = None,
-    scale_after_normalization: Any = None,
+    t: TensorLike = None,
+    m: TensorLike = None,
+    v: TensorLike = None,
+    beta: TensorLike = None,
+    gamma: TensorLike = None,
+    variance_epsilon: TensorLike = None,
+    scale_after_normalization: bool | None = None,
     name: str | None = None,
-    input: Any = None,
-    mean: Any = None,
-    variance: Any = None,
+    input: TensorLike = None,
+    mean: TensorLike = None,
+    variance: TensorLike = None,
 ) -> Tensor:
     """`tf.nn.batch_normalization` under its old name; `gamma` counts if `scale_after_normalization`."""
     value = one_of("input", input, "t", t)
@@ -179,7 +197,7 @@ def batch_norm_with_global_normalization(
 
 @export("nn.l2_normalize", "math.l2_normalize", "linalg.l2_normalize")
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
     """`x` divided by its length along `axis`, that length taken as at least `sqrt(epsilon)`."""
     along = one_of("axis", axis, "dim", dim)
@@ -191,7 +209,7 @@ def l2_normalize(
 
 
 @export("nn.zero_fraction", "math.zero_fraction")
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The share of the elements that are zero, as float32; NaN of nothing."""
     with name_scope(name, "zero_fraction", [value]):
         made = to_tensor(value, name="value")
@@ -205,9 +223,9 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 
 @export("nn.dropout")
 def dropout(
-    x: Any,
+    x: TensorLike,
     keep_prob: Any = None,
-    noise_shape: Any = None,
+    noise_shape: TensorLike = None,
     seed: int | None = None,
     name: str | None = None,
     rate: Any = None,
@@ -221,8 +239,8 @@ def dropout(
     try:
         share = 1.0 - keep_prob if keep_prob is not None else rate
     except TypeError:
-        told = f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
-        raise ValueError(told) from None
+        message = f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})"
+        raise ValueError(message) from None
     if share is None:
         raise ValueError("You must provide a rate to dropout.")
     with name_scope(name, "dropout", [x]):
@@ -246,10 +264,11 @@ def dropout(
         kept = drawn >= drop
         result = value * scale * cast(kept, kind)
         result.set_shape(value.shape)
-        return result
+        outcome: Tensor = result
+        return outcome
 
 
-def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+def _noise_shape(x: Tensor, noise_shape: Any) -> TensorLike:
     if noise_shape is None:
         return shape(x)
     try:

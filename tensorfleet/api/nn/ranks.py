@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import expand_dims, rank, squeeze
-from tensorfleet.ops.control.branches import cond
+from tensorfleet.ops.control.cond import cond
 
 
 def _may_go(tensor: Tensor) -> bool:
@@ -18,15 +17,16 @@ def _may_go(tensor: Tensor) -> bool:
     return not tensor.shape.ndims or tensor.shape[-1].is_compatible_with(1)
 
 
-def _shorter_if(test: Any, tensor: Tensor) -> Tensor:
-    return cond(test, lambda: squeeze(tensor, [-1]), lambda: tensor)
+def _shorter_if(test: Tensor, tensor: Tensor) -> Tensor:
+    result: Tensor = cond(test, lambda: squeeze(tensor, [-1]), lambda: tensor)
+    return result
 
 
 @export("python.ops.confusion_matrix.remove_squeezable_dimensions")
 def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Drops the last dimension of one of the two when that is what their ranks differ by.
+    """Drops the last dimension of one of the two when their ranks differ by it.
 
     Ranks that are not known yet are compared when the step runs.
     """
@@ -47,7 +47,7 @@ def remove_squeezable_dimensions(
         return want, p
 
 
-def shorter_weights(weights: Any, values: Tensor) -> Tensor:
+def shorter_weights(weights: TensorLike, values: Tensor) -> Tensor:
     """Weights without their last dimension, where they have one more than the values."""
     weights = to_tensor(weights)
     ours, theirs = weights.shape.ndims, values.shape.ndims
@@ -59,7 +59,7 @@ def shorter_weights(weights: Any, values: Tensor) -> Tensor:
     return _shorter_if(apply("Equal", 1, difference), weights)
 
 
-def fitted_weights(weights: Any, values: Tensor) -> Tensor:
+def fitted_weights(weights: TensorLike, values: Tensor) -> Tensor:
     """Weights with one dimension less or more, where that gives them the rank of the values."""
     weights = to_tensor(weights)
     ours, theirs = weights.shape.ndims, values.shape.ndims
@@ -72,13 +72,18 @@ def fitted_weights(weights: Any, values: Tensor) -> Tensor:
     difference = rank(weights) - rank(values)
 
     def longer() -> Tensor:
-        return cond(apply("Equal", difference, -1), lambda: expand_dims(weights, [-1]), lambda: weights)
+        result: Tensor = cond(
+            apply("Equal", difference, -1), lambda: expand_dims(weights, [-1]), lambda: weights
+        )
+        return result
 
     def fitted() -> Tensor:
         if not _may_go(weights):
             return longer()
-        return cond(apply("Equal", difference, 1), lambda: squeeze(weights, [-1]), longer)
+        result: Tensor = cond(apply("Equal", difference, 1), lambda: squeeze(weights, [-1]), longer)
+        return result
 
     if ours is not None:
         return fitted()
-    return cond(apply("Equal", rank(weights), 0), lambda: weights, fitted)
+    result: Tensor = cond(apply("Equal", rank(weights), 0), lambda: weights, fitted)
+    return result

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.api.nn.embedding import embedding_lookup, parts_of
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -22,7 +25,11 @@ from tensorfleet.ops.sparse.dense import sparse_to_dense
 
 
 def _inputs_before_labels(
-    weights: Any, biases: Any, labels: Any = None, inputs: Any = None, *others: Any
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike = None,
+    inputs: TensorLike = None,
+    *others: TensorLike,
 ) -> bool:
     """Whether the inputs, which are fractions, stand in the place of the labels, which are classes."""
     return is_tensor_of(labels, "floating") and is_tensor_of(inputs, "integer")
@@ -34,7 +41,7 @@ _OLD_ORDER = """
 """
 
 
-def _concat(values: list, axis: int) -> Tensor:
+def _concat(values: Sequence[TensorLike], axis: int) -> Tensor:
     return apply("ConcatV2", values, axis, name="concat")
 
 
@@ -45,14 +52,14 @@ def _sum_rows(x: Tensor) -> Tensor:
 
 
 def compute_sampled_logits(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: Sequence[Tensor] | None = None,
     subtract_log_q: bool = True,
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
@@ -81,6 +88,7 @@ def compute_sampled_logits(
         if remove_accidental_hits:
             hits = _accidental(classes, sampled, num_true, num_sampled, sampled_logits.dtype.base_dtype)
             sampled_logits = sampled_logits + hits
+        # A class that is drawn often would count too much: its logit is lowered by the logarithm of how often.
         if subtract_log_q:
             true_logits = true_logits - apply("Log", true_count)
             sampled_logits = sampled_logits - apply("Log", sampled_count)
@@ -89,7 +97,9 @@ def compute_sampled_logits(
         return logits, targets
 
 
-def _all_logits(table: tuple, ids: Tensor, flat: Tensor, x: Tensor, num_true: int) -> tuple[Tensor, Tensor]:
+def _all_logits(
+    table: tuple[list[Any], TensorLike, str], ids: Tensor, flat: Tensor, x: Tensor, num_true: int
+) -> tuple[Tensor, Tensor]:
     """Logits of the true classes [batch, num_true] and of the sampled ones [batch, num_sampled]."""
     parts, biases, strategy = table
     kind = x.dtype.base_dtype
@@ -109,27 +119,28 @@ def _all_logits(table: tuple, ids: Tensor, flat: Tensor, x: Tensor, num_true: in
     return true_logits, sampled_logits + sampled_b
 
 
-def _accidental(classes: Tensor, sampled: Tensor, num_true: int, num_sampled: int, kind: Any) -> Tensor:
-    """What to add to the sampled logits so that a row's own classes do not count as wrong ones."""
+def _accidental(classes: Tensor, sampled: Tensor, num_true: int, num_sampled: int, kind: DType) -> Tensor:
+    """The correction of sampled logits that keeps a row's own classes from counting as wrong ones."""
     rows, places, weights = compute_accidental_hits(classes, sampled, num_true)
     across = apply("Reshape", rows, [-1, 1])
     down = apply("Reshape", cast(places, dtypes.int32), [-1, 1])
     where = apply("ConcatV2", [across, down], 1, name="sparse_indices")
     dims = _concat([shape(classes)[:1], apply("ExpandDims", num_sampled, 0)], 0)
-    return sparse_to_dense(where, dims, cast(weights, kind), 0.0, validate_indices=False)
+    result: Tensor = sparse_to_dense(where, dims, cast(weights, kind), 0.0, validate_indices=False)
+    return result
 
 
 @export("nn.nce_loss")
 @takes_old_order("nn.nce_loss", _OLD_ORDER, _inputs_before_labels)
 def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: Sequence[Tensor] | None = None,
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
     name: str = "nce_loss",
@@ -143,14 +154,14 @@ def nce_loss(
 @export("nn.sampled_softmax_loss")
 @takes_old_order("nn.sampled_softmax_loss", _OLD_ORDER, _inputs_before_labels)
 def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Any = None,
+    sampled_values: Sequence[Tensor] | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",

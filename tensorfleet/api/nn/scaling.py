@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -16,7 +15,7 @@ from tensorfleet.ops.math.reduce_functions import reduce_sum
 
 @export("nn.compute_average_loss")
 def compute_average_loss(
-    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+    per_example_loss: TensorLike, sample_weight: TensorLike = None, global_batch_size: TensorLike = None
 ) -> Tensor:
     """The sum of the examples' losses over the global batch size: by default, how many examples there are."""
     losses = to_tensor(per_example_loss)
@@ -32,6 +31,7 @@ def compute_average_loss(
 
 
 @export("nn.scale_regularization_loss")
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """The sum of regularization losses over the number of replicas."""
-    return reduce_sum(to_tensor(regularization_loss))
+    result: Tensor = reduce_sum(to_tensor(regularization_loss))
+    return result

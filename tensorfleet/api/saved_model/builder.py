@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.api.saved_model import names
 from tensorfleet.api.saved_model.signatures import op_signature_def, predict_signature_def
@@ -19,14 +20,22 @@ from tensorfleet.graph.scopes import GraphKeys, add_to_collection, get_collectio
 from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.state.lookup import tables_initializer
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import AssetFileDef, MetaGraphDef, SignatureDef
+    from tensorfleet.session.session import BaseSession
+
+#: Signatures by their keys.
+Signatures: TypeAlias = "Mapping[str, SignatureDef]"
+
 # TensorFlow recognizes the message by this name of its own.
 _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
 
 
-class _Writer:
-    """What the two ways of saying what a model holds have in common."""
+class _ModelWriter:
+    """The part that both builders share: files, variables, graphs."""
 
-    def __init__(self, export_dir: Any) -> None:
+    def __init__(self, export_dir: PathLike) -> None:
         from tensorfleet.base.protos import SavedModel
 
         folder = local_path(export_dir)
@@ -50,6 +59,7 @@ class _Writer:
         else:
             path = os.path.join(self._export_dir, names.MODEL_FILE)
             content = self._saved_model.SerializeToString(deterministic=True)
+        # Servers poll the directory: the file appears whole, by a rename, or not at all.
         temporary = f"{path}.tmp{os.getpid()}"
         with open(temporary, "wb") as f:
             f.write(content)
@@ -57,8 +67,8 @@ class _Writer:
         logging.info("SavedModel written to: %s", path)
         return path.encode()
 
-    def _copy_assets(self, assets: Any) -> list[Any]:
-        """Copies the files, each once; what says which tensor is fed which when the model is loaded."""
+    def _copy_assets(self, assets: Sequence[Tensor] | None) -> list[Any]:
+        """Copies the files, each once; gives the messages that tell which tensor is fed which file."""
         if not assets:
             logging.info("No assets to save.")
             return []
@@ -88,7 +98,7 @@ class _Writer:
                 "`add_meta_graph_and_variables()` first."
             )
 
-    def _save_variables(self, sess: Any, saver: Saver | None) -> Saver:
+    def _save_variables(self, sess: BaseSession, saver: Saver | None) -> Saver:
         folder = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY)
         os.makedirs(folder, exist_ok=True)
         saver = saver or _default_saver()
@@ -97,10 +107,18 @@ class _Writer:
         self._has_saved_variables = True
         return saver
 
-    def _add(self, saver: Saver, tags: Any, signatures: Any, clear_devices: bool, strip: bool) -> Any:
+    def _add(
+        self,
+        saver: Saver,
+        tags: str | Collection[str],
+        signatures: Signatures | None,
+        clear_devices: bool,
+        strip: bool,
+    ) -> MetaGraphDef:
         meta = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip)
         meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
         for key, signature in (signatures or {}).items():
+            # By its bytes, since the message may be TensorFlow's own.
             meta.signature_def[key].ParseFromString(signature.SerializeToString())
         added = self._saved_model.meta_graphs.add()
         added.CopyFrom(meta)
@@ -113,8 +131,8 @@ class _Writer:
     "python.saved_model.builder.SavedModelBuilder",
     "python.saved_model.builder_impl.SavedModelBuilder",
 )
-class SavedModelBuilder(_Writer):
-    """Writes a SavedModel: one set of variables, and graphs that use them, told apart by tags.
+class SavedModelBuilder(_ModelWriter):
+    """Writes a SavedModel: one set of variables, and graphs that use them, distinguished by tags.
 
     The first graph comes with `add_meta_graph_and_variables`, further ones with `add_meta_graph`; `save`
     writes the model's file.
@@ -122,13 +140,13 @@ class SavedModelBuilder(_Writer):
 
     def add_meta_graph_and_variables(
         self,
-        sess: Any,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
+        sess: BaseSession,
+        tags: str | Collection[str],
+        signature_def_map: Signatures | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
         clear_devices: bool = False,
-        main_op: Any = None,
+        main_op: Operation | None = None,
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
@@ -145,12 +163,12 @@ class SavedModelBuilder(_Writer):
 
     def add_meta_graph(
         self,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
+        tags: str | Collection[str],
+        signature_def_map: Signatures | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
         clear_devices: bool = False,
-        main_op: Any = None,
+        main_op: Operation | None = None,
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
@@ -160,7 +178,9 @@ class SavedModelBuilder(_Writer):
         self._collect(assets_collection, main_op, legacy_init_op)
         self._add(saver or _default_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
 
-    def _collect(self, assets: Any, main_op: Any, legacy_init_op: Any) -> None:
+    def _collect(
+        self, assets: Sequence[Tensor] | None, main_op: Operation | None, legacy_init_op: Operation | None
+    ) -> None:
         from google.protobuf.any_pb2 import Any as AnyMessage
 
         for asset in self._copy_assets(assets):
@@ -182,18 +202,18 @@ class SavedModelBuilder(_Writer):
 
 
 @export("python.saved_model.builder._SavedModelBuilder", "python.saved_model.builder_impl._SavedModelBuilder")
-class SignatureModelBuilder(_Writer):
+class SignatureModelBuilder(_ModelWriter):
     """Writes a SavedModel whose init and train operations are in signatures and whose assets are in a list."""
 
     def add_meta_graph_and_variables(
         self,
-        sess: Any,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_list: Any = None,
+        sess: BaseSession,
+        tags: str | Collection[str],
+        signature_def_map: Signatures | None = None,
+        assets_list: Sequence[Tensor] | None = None,
         clear_devices: bool = False,
-        init_op: Any = None,
-        train_op: Any = None,
+        init_op: Operation | Tensor | None = None,
+        train_op: Operation | Tensor | None = None,
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
@@ -207,12 +227,12 @@ class SignatureModelBuilder(_Writer):
 
     def add_meta_graph(
         self,
-        tags: Any,
-        signature_def_map: Any = None,
-        assets_list: Any = None,
+        tags: str | Collection[str],
+        signature_def_map: Signatures | None = None,
+        assets_list: Sequence[Tensor] | None = None,
         clear_devices: bool = False,
-        init_op: Any = None,
-        train_op: Any = None,
+        init_op: Operation | Tensor | None = None,
+        train_op: Operation | Tensor | None = None,
         saver: Saver | None = None,
     ) -> None:
         """Adds the default graph, which uses the variables already saved."""
@@ -223,23 +243,26 @@ class SignatureModelBuilder(_Writer):
         added.asset_file_def.extend(assets)
 
 
-def _with_operations(signatures: Any, init_op: Any, train_op: Any) -> dict[str, Any]:
+def _with_operations(
+    signatures: Signatures | None, init_op: Operation | Tensor | None, train_op: Operation | Tensor | None
+) -> dict[str, Any]:
     """The signatures, and those that name the operations to be run."""
     _check_signatures(signatures)
     named = dict(signatures or {})
     for key, op in ((names.INIT_OP_SIGNATURE, init_op), (names.TRAIN_OP_SIGNATURE, train_op)):
         if op is not None:
             if not isinstance(op, (Operation, Tensor)):
-                raise TypeError(f"What a model runs must be a Tensor or an Operation: {op!r}")
+                raise TypeError(f"init_op and train_op must be a Tensor or an Operation: {op!r}")
             named[key] = op_signature_def(op, key)
     return named
 
 
 def _default_saver() -> Saver:
+    # A model may be exported without variables; sharded, since they may be on several servers.
     return Saver(all_saveable_objects(), sharded=True, allow_empty=True)
 
 
-def _check_signatures(signatures: Any) -> None:
+def _check_signatures(signatures: Signatures | None) -> None:
     for key in (names.INIT_OP_SIGNATURE, names.TRAIN_OP_SIGNATURE):
         if key in (signatures or {}):
             raise KeyError(f'SignatureDef map key "{key}" is reserved. Please use a different key.')
@@ -257,7 +280,7 @@ def _check_signatures(signatures: Any) -> None:
                 )
 
 
-def _asset_path(tensor: Any) -> str:
+def _asset_path(tensor: object) -> str:
     """The file that a constant names."""
     if not isinstance(tensor, Tensor) or tensor.op.type != "Const":
         raise TypeError(f"Asset path tensor must be a constant Tensor, not {tensor}.")
@@ -279,7 +302,7 @@ def _free_name(source: str, taken: dict[str, str]) -> str:
     return name
 
 
-def _asset(filename: str, tensor: Tensor) -> Any:
+def _asset(filename: str, tensor: Tensor) -> AssetFileDef:
     from tensorfleet.base.protos import AssetFileDef
 
     message = AssetFileDef(filename=filename)
@@ -289,7 +312,11 @@ def _asset(filename: str, tensor: Tensor) -> Any:
 
 @export("saved_model.simple_save", "python.saved_model.simple_save.simple_save")
 def simple_save(
-    session: Any, export_dir: Any, inputs: dict, outputs: dict, legacy_init_op: Any = None
+    session: BaseSession,
+    export_dir: PathLike,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    legacy_init_op: Operation | None = None,
 ) -> None:
     """Writes a SavedModel for serving, with one signature from `inputs` to `outputs`."""
     builder = SavedModelBuilder(export_dir)
@@ -315,7 +342,7 @@ def main_op() -> Operation:
     "saved_model.main_op.main_op_with_restore",
     "python.saved_model.main_op.main_op_with_restore",
 )
-def main_op_with_restore(restore_op_name: Any) -> Operation:
+def main_op_with_restore(restore_op_name: str) -> Operation:
     """As `main_op`, with an operation of the graph that runs after it."""
     graph = get_default_graph()
     with graph.control_dependencies([main_op()]):

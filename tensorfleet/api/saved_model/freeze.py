@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.api.saved_model import names
 from tensorfleet.api.saved_model.loader import load, parse_saved_model
@@ -16,39 +17,46 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.importing import import_graph_def
 from tensorfleet.graph.meta_graph import read_meta_graph_file
 from tensorfleet.graph.subgraph import convert_variables_to_constants
-from tensorfleet.session.session import Session
+from tensorfleet.session.session import BaseSession, Session
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import GraphDef, MetaGraphDef, SaverDef
 
 _V2 = 2
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 _PLACE = "python.tools.freeze_graph."
+_Message = TypeVar("_Message", bound="Message")
 
 
 @export(_PLACE + "freeze_graph")
 def freeze_graph(
-    input_graph: Any,
-    input_saver: Any,
+    input_graph: PathLike | None,
+    input_saver: PathLike | None,
     input_binary: bool,
-    input_checkpoint: Any,
+    input_checkpoint: str,
     output_node_names: str,
-    restore_op_name: Any,
-    filename_tensor_name: Any,
-    output_graph: Any,
+    restore_op_name: str | None,
+    filename_tensor_name: str | None,
+    output_graph: PathLike | None,
     clear_devices: bool,
     initializer_nodes: str,
     variable_names_whitelist: str = "",
     variable_names_blacklist: str = "",
-    input_meta_graph: Any = None,
-    input_saved_model_dir: Any = None,
+    input_meta_graph: PathLike | None = None,
+    input_saved_model_dir: PathLike | None = None,
     saved_model_tags: str = names.SERVING,
     checkpoint_version: int = _V2,
-) -> Any:
+) -> GraphDef:
     """Reads a graph, a MetaGraph or a SavedModel from files, and writes it frozen to `output_graph`.
 
     Node names and tags are separated by commas. Returns the GraphDef.
     """
     from tensorfleet.base.protos import GraphDef, SaverDef
 
-    tags = _names(saved_model_tags) or []
+    tags = _names(saved_model_tags)
     graph_def = meta = saver_def = None
     if input_saved_model_dir:
         graph_def = _of_saved_model(input_saved_model_dir, tags)
@@ -79,34 +87,34 @@ def freeze_graph(
 
 @export(_PLACE + "freeze_graph_with_def_protos")
 def freeze_graph_with_def_protos(
-    input_graph_def: Any,
-    input_saver_def: Any,
-    input_checkpoint: Any,
+    input_graph_def: GraphDef | None,
+    input_saver_def: SaverDef | None,
+    input_checkpoint: str,
     output_node_names: str,
-    restore_op_name: Any,
-    filename_tensor_name: Any,
-    output_graph: Any,
+    restore_op_name: str | None,
+    filename_tensor_name: str | None,
+    output_graph: PathLike | None,
     clear_devices: bool,
     initializer_nodes: str,
     variable_names_whitelist: str = "",
     variable_names_blacklist: str = "",
-    input_meta_graph_def: Any = None,
-    input_saved_model_dir: Any = None,
-    saved_model_tags: Any = None,
+    input_meta_graph_def: MetaGraphDef | None = None,
+    input_saved_model_dir: PathLike | None = None,
+    saved_model_tags: Sequence[str] | None = None,
     checkpoint_version: int = _V2,
-) -> Any:
+) -> GraphDef:
     """As `freeze_graph`, with messages instead of files."""
     if not input_saved_model_dir and not checkpoint_exists(input_checkpoint):
         raise ValueError(f"Input checkpoint '{input_checkpoint}' doesn't exist!")
     if not output_node_names:
         raise ValueError("You need to supply the name of a node to --output_node_names.")
-    given = input_meta_graph_def.graph_def if input_meta_graph_def else input_graph_def
+    given: Any = input_meta_graph_def.graph_def if input_meta_graph_def else input_graph_def
     if clear_devices:
         for node in given.node:
             node.device = ""
     with Graph().as_default() as graph, Session(graph=graph) as sess:
         if input_saved_model_dir:
-            load(sess, saved_model_tags, input_saved_model_dir)
+            load(sess, saved_model_tags or [], input_saved_model_dir)
         elif input_meta_graph_def:
             saver = import_meta_graph(input_meta_graph_def, clear_devices=clear_devices)
             if saver is not None:
@@ -116,12 +124,12 @@ def freeze_graph_with_def_protos(
             _restore(sess, input_saver_def, input_checkpoint)
         if initializer_nodes:
             sess.run(_names(initializer_nodes))
-        made = convert_variables_to_constants(
+        made: GraphDef = convert_variables_to_constants(
             sess,
             given,
             _names(output_node_names),
-            _names(variable_names_whitelist),
-            _names(variable_names_blacklist),
+            _names(variable_names_whitelist) or None,
+            _names(variable_names_blacklist) or None,
         )
     if output_graph:
         with open(output_graph, "wb") as f:
@@ -129,11 +137,11 @@ def freeze_graph_with_def_protos(
     return made
 
 
-def _names(text: str) -> Any:
-    return text.replace(" ", "").split(",") if text else None
+def _names(text: str) -> list[str]:
+    return text.replace(" ", "").split(",") if text else []
 
 
-def _restore(sess: Any, saver_def: Any, checkpoint: Any) -> None:
+def _restore(sess: BaseSession, saver_def: SaverDef | None, checkpoint: str) -> None:
     if saver_def is not None:
         Saver(saver_def=saver_def).restore(sess, checkpoint)
         return
@@ -147,7 +155,7 @@ def _restore(sess: Any, saver_def: Any, checkpoint: Any) -> None:
                 "Models containing partition variables cannot be converted from checkpoint files. Pass a SavedModel as "
                 "input_saved_model_dir."
             )
-    # What is in the checkpoint only, such as slots, was needed for training.
+    # Tensors that only the checkpoint has, such as slots, were needed for training.
     known = {name: held[name] for name in saved if name in held}
     by_reference = {name: t for name, t in known.items() if t.op.type != "VarHandleOp"}
     for name in known.keys() - by_reference.keys():
@@ -156,20 +164,20 @@ def _restore(sess: Any, saver_def: Any, checkpoint: Any) -> None:
         Saver(var_list=by_reference).restore(sess, checkpoint)
 
 
-def _of_saved_model(folder: Any, tags: list[str]) -> Any:
+def _of_saved_model(folder: PathLike, tags: list[str]) -> GraphDef:
     for meta in parse_saved_model(folder).meta_graphs:
         if set(meta.meta_info_def.tags) == set(tags):
             return meta.graph_def
     raise ValueError(f"The SavedModel in {folder} has no graph with the tags {tags}.")
 
 
-def _existing(path: Any) -> str:
+def _existing(path: PathLike) -> str:
     if not os.path.exists(path):
         raise OSError(f"Input file '{path}' does not exist!")
     return os.fspath(path)
 
 
-def _message(path: Any, message: Any, binary: bool) -> Any:
+def _message(path: PathLike, message: _Message, binary: bool) -> _Message:
     from google.protobuf import text_format
 
     with open(_existing(path), "rb") as f:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.saved_model import names
 from tensorfleet.api.saved_model.signatures import load_op_from_signature_def
@@ -13,7 +14,13 @@ from tensorfleet.base.files import local_path
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_collection
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import MetaGraphDef, SavedModel
+    from tensorfleet.session.session import BaseSession
 
 
 @export(
@@ -22,18 +29,18 @@ from tensorfleet.graph.scopes import get_collection
     "saved_model.contains_saved_model",
     "python.saved_model.loader.maybe_saved_model_directory",
 )
-def maybe_saved_model_directory(export_dir: Any) -> bool:
+def maybe_saved_model_directory(export_dir: PathLike) -> bool:
     """Whether a directory holds the file of a SavedModel."""
     return any(os.path.exists(path) for path in _files(export_dir))
 
 
-def _files(export_dir: Any) -> list[str]:
+def _files(export_dir: PathLike) -> list[str]:
     folder = local_path(export_dir)
     return [os.path.join(folder, name) for name in (names.MODEL_FILE, names.MODEL_TEXT_FILE)]
 
 
 @export("python.saved_model.loader_impl.parse_saved_model", "python.saved_model.loader.parse_saved_model")
-def parse_saved_model(export_dir: Any) -> Any:
+def parse_saved_model(export_dir: PathLike) -> SavedModel:
     """The `SavedModel` message of a directory, from its binary or text file."""
     from google.protobuf import message, text_format
 
@@ -60,7 +67,13 @@ def parse_saved_model(export_dir: Any) -> Any:
     "python.saved_model.loader.load",
     "python.saved_model.loader_impl.load",
 )
-def load(sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
+def load(
+    sess: BaseSession,
+    tags: str | Collection[str],
+    export_dir: PathLike,
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> MetaGraphDef:
     """Adds the graph that has exactly these tags to the session's, restores its variables, runs its main op.
 
     Returns its `MetaGraphDef`, whose `signature_def` names inputs and outputs.
@@ -70,34 +83,36 @@ def load(sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None,
 
 @export("python.saved_model.loader.SavedModelLoader", "python.saved_model.loader_impl.SavedModelLoader")
 class SavedModelLoader:
-    """Loads a SavedModel, as a whole or step by step: its graph, then its variables, then what its init op does."""
+    """Loads a SavedModel, as a whole or step by step: its graph, its variables, then its init op."""
 
-    def __init__(self, export_dir: Any) -> None:
+    def __init__(self, export_dir: PathLike) -> None:
         self._export_dir = local_path(export_dir)
         self._model = parse_saved_model(export_dir)
 
-    export_dir = readonly("_export_dir", "The directory of the model.")
+    export_dir: str = readonly("_export_dir", "The directory of the model.")
 
     @property
     def variables_path(self) -> str:
         """The checkpoint of the model's variables."""
         return os.path.join(self._export_dir, names.VARIABLES_DIRECTORY, names.VARIABLES_FILE)
 
-    saved_model = readonly("_model", "The model's `SavedModel` message.")
+    saved_model: SavedModel = readonly("_model", "The model's `SavedModel` message.")
 
-    def get_meta_graph_def_from_tags(self, tags: Any) -> Any:
+    def get_meta_graph_def_from_tags(self, tags: str | Collection[str]) -> MetaGraphDef:
         """The `MetaGraphDef` that has exactly these tags."""
         return _find(self._model, tags)
 
     def load_graph(
-        self, graph: Graph, tags: Any, import_scope: str | None = None, **saver_kwargs: Any
+        self, graph: Graph, tags: str | Collection[str], import_scope: str | None = None, **saver_kwargs: Any
     ) -> tuple[Saver | None, Any]:
-        """Adds the nodes with these tags to a graph; gives their Saver, and what `return_elements` names."""
+        """Adds the nodes with these tags to a graph; gives their Saver, and the elements that `return_elements` names."""
         meta = self.get_meta_graph_def_from_tags(tags)
         with graph.as_default():
             return import_with_elements(meta, import_scope=import_scope, **saver_kwargs)
 
-    def restore_variables(self, sess: Any, saver: Saver | None, import_scope: str | None = None) -> None:
+    def restore_variables(
+        self, sess: BaseSession, saver: Saver | None, import_scope: str | None = None
+    ) -> None:
         """Restores the variables with a Saver, which may be None where there are none."""
         with sess.graph.as_default():
             if saver is not None:
@@ -110,15 +125,23 @@ class SavedModelLoader:
             else:
                 logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
 
-    def run_init_ops(self, sess: Any, tags: Any, import_scope: str | None = None) -> None:
-        """Runs what the model says is to be run when it is loaded."""
+    def run_init_ops(
+        self, sess: BaseSession, tags: str | Collection[str], import_scope: str | None = None
+    ) -> None:
+        """Runs the operation that the model names for loading."""
         meta = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
             init_op = get_init_op(meta, import_scope)
             if init_op is not None:
                 sess.run(init_op, feed_dict=_assets(meta, self._export_dir, import_scope))
 
-    def load(self, sess: Any, tags: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
+    def load(
+        self,
+        sess: BaseSession,
+        tags: str | Collection[str],
+        import_scope: str | None = None,
+        **saver_kwargs: Any,
+    ) -> MetaGraphDef:
         """All of it, into the session's graph; gives the `MetaGraphDef`."""
         saver, _ = self.load_graph(sess.graph, tags, import_scope, **saver_kwargs)
         self.restore_variables(sess, saver, import_scope)
@@ -126,7 +149,7 @@ class SavedModelLoader:
         return self.get_meta_graph_def_from_tags(tags)
 
 
-def _find(model: Any, tags: Any) -> Any:
+def _find(model: SavedModel, tags: str | Collection[str]) -> MetaGraphDef:
     wanted = {tags} if isinstance(tags, str) else set(tags)
     for meta in model.meta_graphs:
         if set(meta.meta_info_def.tags) == wanted:
@@ -143,32 +166,34 @@ def _scoped(name: str, scope: str | None) -> str:
 
 
 @export("python.saved_model.loader_impl.get_init_op")
-def get_init_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
-    """What is to be run after loading: in a signature, or in older models in a collection; None: nothing."""
+def get_init_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) -> Operation | Tensor | None:
+    """The operation to run after loading, or None. It is in a signature, or in older models in a collection."""
     if names.INIT_OP_SIGNATURE in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[names.INIT_OP_SIGNATURE]
         return load_op_from_signature_def(signature, names.INIT_OP_SIGNATURE, import_scope)
+    # Before signatures named the operation it was in a collection; the older of the two comes second.
     for key in (names.MAIN_OP_COLLECTION, names.LEGACY_INIT_OP_COLLECTION):
         stored = meta_graph_def.collection_def
         found = stored[key].node_list.value if key in stored else []
         if len(found) > 1:
             raise RuntimeError(f"Expected exactly one SavedModel init op. Found {len(found)}: {list(found)}.")
         if found:
-            return get_collection(key)[0]
+            items: list[Operation] = get_collection(key)
+            return items[0]
     return None
 
 
 @export("python.saved_model.loader_impl.get_train_op")
-def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
+def get_train_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) -> Operation | Tensor | None:
     """The operation that trains the model, or None."""
     if names.TRAIN_OP_SIGNATURE in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[names.TRAIN_OP_SIGNATURE]
         return load_op_from_signature_def(signature, names.TRAIN_OP_SIGNATURE, import_scope)
-    found = get_collection(names.TRAIN_OP_COLLECTION)
+    found: list[Operation] = get_collection(names.TRAIN_OP_COLLECTION)
     return found[0] if found else None
 
 
-def _assets(meta: Any, folder: str, scope: str | None) -> dict[str, str]:
+def _assets(meta: MetaGraphDef, folder: str, scope: str | None) -> dict[str, str]:
     """The tensors that stand for files of the model, with where these are now."""
     from tensorfleet.base.protos import AssetFileDef
 

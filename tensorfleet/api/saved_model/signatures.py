@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.saved_model import names
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph
+from tensorfleet.graph.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import SignatureDef, TensorInfo
 
 
 def _paths(module: str, name: str) -> list[str]:
@@ -17,7 +23,7 @@ def _paths(module: str, name: str) -> list[str]:
 
 
 @export(*_paths("utils", "build_tensor_info"))
-def build_tensor_info(tensor: Any) -> Any:
+def build_tensor_info(tensor: Any) -> TensorInfo:
     """A `TensorInfo` that describes a tensor, variable or sparse tensor of the graph."""
     from tensorfleet.base.protos import TensorInfo
 
@@ -35,7 +41,7 @@ def build_tensor_info(tensor: Any) -> Any:
     "python.saved_model.utils.build_tensor_info_from_op",
     "python.saved_model.utils_impl.build_tensor_info_from_op",
 )
-def build_tensor_info_from_op(op: Operation) -> Any:
+def build_tensor_info_from_op(op: Operation) -> TensorInfo:
     """A `TensorInfo` that names an operation."""
     from tensorfleet.base.protos import TensorInfo
 
@@ -46,8 +52,8 @@ def build_tensor_info_from_op(op: Operation) -> Any:
     "python.saved_model.signature_def_utils.op_signature_def",
     "python.saved_model.signature_def_utils_impl.op_signature_def",
 )
-def op_signature_def(op: Operation | Tensor, key: str) -> Any:
-    """The signature that names what is run when a model is loaded or trained."""
+def op_signature_def(op: Operation | Tensor, key: str) -> SignatureDef:
+    """The signature that names the operation to run when a model is loaded or trained."""
     info = build_tensor_info(op) if isinstance(op, Tensor) else build_tensor_info_from_op(op)
     return build_signature_def(outputs={key: info})
 
@@ -56,11 +62,15 @@ def op_signature_def(op: Operation | Tensor, key: str) -> Any:
     "python.saved_model.signature_def_utils.load_op_from_signature_def",
     "python.saved_model.signature_def_utils_impl.load_op_from_signature_def",
 )
-def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str | None = None) -> Any:
+def load_op_from_signature_def(
+    signature_def: SignatureDef, key: str, import_scope: str | None = None
+) -> Operation | Tensor:
     """The operation or tensor that `op_signature_def` named; NotFoundError when the graph has none."""
     name = signature_def.outputs[key].name
     try:
-        return get_default_graph().as_graph_element(f"{import_scope}/{name}" if import_scope else name)
+        full = f"{import_scope}/{name}" if import_scope else name
+        element: Operation | Tensor = get_default_graph().as_graph_element(full)
+        return element
     except (KeyError, ValueError) as e:
         raise errors.NotFoundError(
             None,
@@ -72,7 +82,9 @@ def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str |
 
 
 @export(*_paths("utils", "get_tensor_from_tensor_info"))
-def get_tensor_from_tensor_info(tensor_info: Any, graph: Any = None, import_scope: str | None = None) -> Any:
+def get_tensor_from_tensor_info(
+    tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
+) -> Tensor | SparseTensor:
     """The tensor, or sparse tensor, of the graph that a `TensorInfo` describes."""
     graph = graph or get_default_graph()
 
@@ -92,7 +104,11 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Any = None, import_scop
 
 
 @export(*_paths("signature_def_utils", "build_signature_def"))
-def build_signature_def(inputs: Any = None, outputs: Any = None, method_name: str | None = None) -> Any:
+def build_signature_def(
+    inputs: Mapping[str, TensorInfo] | None = None,
+    outputs: Mapping[str, TensorInfo] | None = None,
+    method_name: str | None = None,
+) -> SignatureDef:
     """A `SignatureDef` from dictionaries of names to `TensorInfo`."""
     from tensorfleet.base.protos import SignatureDef
 
@@ -106,7 +122,7 @@ def build_signature_def(inputs: Any = None, outputs: Any = None, method_name: st
 
 
 @export(*_paths("signature_def_utils", "predict_signature_def"))
-def predict_signature_def(inputs: Any, outputs: Any) -> Any:
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> SignatureDef:
     """The signature of a model that takes and gives tensors of any kind, by name."""
     for what, given in (("inputs", inputs), ("outputs", outputs)):
         if not given:
@@ -119,7 +135,7 @@ def predict_signature_def(inputs: Any, outputs: Any) -> Any:
 
 
 @export(*_paths("signature_def_utils", "regression_signature_def"))
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: Tensor, predictions: Tensor) -> SignatureDef:
     """The signature of a model that makes a float from each serialized `tf.Example`."""
     for what, given in (("examples", examples), ("predictions", predictions)):
         if given is None:
@@ -135,7 +151,9 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
 
 
 @export(*_paths("signature_def_utils", "classification_signature_def"))
-def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+def classification_signature_def(
+    examples: Tensor, classes: Tensor | None, scores: Tensor | None
+) -> SignatureDef:
     """The signature of a model that gives labels, scores or both for each serialized `tf.Example`."""
     if examples is None:
         raise ValueError("Classification `examples` cannot be None.")
@@ -153,25 +171,26 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     return build_signature_def({names.INPUTS: build_tensor_info(examples)}, outputs, names.CLASSIFY_METHOD)
 
 
-def _need_tensor(value: Any, what: str) -> None:
+def _need_tensor(value: object, what: str) -> None:
     if not isinstance(value, Tensor):
         raise ValueError(
             f"Expected {what} `examples` to be of type Tensor. Found `examples` of type {type(value)}."
         )
 
 
-def _need(tensor: Any, dtype: dtypes.DType, message: str) -> None:
+def _need(tensor: Tensor, dtype: dtypes.DType, message: str) -> None:
     if tensor.dtype.base_dtype != dtype:
         raise ValueError(f"{message} Found tensors with type {tensor.dtype.name}.")
 
 
 @export(*_paths("signature_def_utils", "is_valid_signature"))
-def is_valid_signature(signature_def: Any) -> bool:
+def is_valid_signature(signature_def: SignatureDef | None) -> bool:
     """Whether a signature is one that servers know: to classify, regress or predict."""
     if signature_def is None:
         return False
     inputs = {name: dtypes.as_dtype(i.dtype) for name, i in signature_def.inputs.items()}
     outputs = {name: dtypes.as_dtype(o.dtype) for name, o in signature_def.outputs.items()}
+    # Classification and regression take serialized examples, and nothing else.
     examples = inputs == {names.INPUTS: dtypes.string}
     if signature_def.method_name == names.PREDICT_METHOD:
         return bool(inputs and outputs)

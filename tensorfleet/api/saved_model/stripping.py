@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from tensorfleet.base.files import local_path
 from tensorfleet.base.naming import export
 from tensorfleet.graph.subgraph import extract_sub_graph, remove_training_nodes
 from tensorfleet.graph.tensor_proto import make_ndarray, make_tensor_proto
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import GraphDef, NodeDef
 
 _STRIP = "python.tools.strip_unused_lib."
 _OPTIMIZE = "python.tools.optimize_for_inference_lib."
@@ -30,16 +34,16 @@ _EPSILON = {"BatchNormWithGlobalNormalization": "variance_epsilon"}
 
 @export(_STRIP + "strip_unused")
 def strip_unused(
-    input_graph_def: Any,
+    input_graph_def: GraphDef,
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
-    placeholder_type_enum: Any,
-) -> Any:
-    """What outputs need, with placeholders for the inputs; their type is one for all, or a list."""
+    placeholder_type_enum: int | list[int] | tuple[int, ...],
+) -> GraphDef:
+    """The nodes that the outputs need, with placeholders for the inputs: of one type, or of a type each."""
     for name in input_node_names:
         if ":" in name:
             raise ValueError(
-                f"Name '{name}' appears to refer to a Tensor, not an Operation. Leave out what follows the colon."
+                f"Name '{name}' appears to refer to a Tensor, not an Operation. Leave out the colon and the number."
             )
     missing = set(input_node_names) - {node.name for node in input_graph_def.node}
     if missing:
@@ -51,35 +55,33 @@ def strip_unused(
             made.CopyFrom(node)
             continue
         made.op, made.name = "Placeholder", node.name
-        listed = isinstance(placeholder_type_enum, (list, tuple))
-        kind = (
-            placeholder_type_enum[list(input_node_names).index(node.name)]
-            if listed
-            else placeholder_type_enum
-        )
-        made.attr["dtype"].type = int(kind)
+        kind = placeholder_type_enum
+        if isinstance(kind, (list, tuple)):
+            kind = kind[list(input_node_names).index(node.name)]
+        made.attr["dtype"].type = int(kind)  # type: ignore[assignment]  # the message's number
         if "_output_shapes" in node.attr:
             made.attr["_output_shapes"].CopyFrom(node.attr["_output_shapes"])
         if "shape" in node.attr:
             made.attr["shape"].CopyFrom(node.attr["shape"])
     _keep_versions(input_graph_def, inputs)
-    return extract_sub_graph(inputs, output_node_names)
+    needed: GraphDef = extract_sub_graph(inputs, output_node_names)
+    return needed
 
 
-def _keep_versions(given: Any, made: Any) -> None:
+def _keep_versions(given: GraphDef, made: GraphDef) -> None:
     if given.HasField("versions"):
         made.versions.CopyFrom(given.versions)
 
 
 @export(_STRIP + "strip_unused_from_files")
 def strip_unused_from_files(
-    input_graph: Any,
+    input_graph: PathLike,
     input_binary: bool,
-    output_graph: Any,
+    output_graph: PathLike,
     output_binary: bool,
     input_node_names: str,
     output_node_names: str,
-    placeholder_type_enum: Any,
+    placeholder_type_enum: int | list[int] | tuple[int, ...],
 ) -> None:
     """`strip_unused` from one file to another; names are separated by commas."""
     from google.protobuf import text_format
@@ -110,13 +112,13 @@ def strip_unused_from_files(
 
 @export(_OPTIMIZE + "optimize_for_inference")
 def optimize_for_inference(
-    input_graph_def: Any,
+    input_graph_def: GraphDef,
     input_node_names: Sequence[str],
     output_node_names: Sequence[str],
-    placeholder_type_enum: Any,
+    placeholder_type_enum: int | list[int] | tuple[int, ...],
     toco_compatible: bool = False,
-) -> Any:
-    """A frozen graph without what only training needs, and with normalizations folded into convolutions."""
+) -> GraphDef:
+    """A frozen graph without the nodes that only training needs, its normalizations folded into convolutions."""
     ensure_graph_is_valid(input_graph_def)
     made = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
     made = fold_batch_norms(remove_training_nodes(made, output_node_names))
@@ -127,7 +129,7 @@ def optimize_for_inference(
 
 
 @export(_OPTIMIZE + "ensure_graph_is_valid")
-def ensure_graph_is_valid(graph_def: Any) -> None:
+def ensure_graph_is_valid(graph_def: GraphDef) -> None:
     """Refuses a graph with two nodes of one name, or an input that is not there."""
     names: set[str] = set()
     for node in graph_def.node:
@@ -147,7 +149,7 @@ def node_name_from_input(node_name: str) -> str:
 
 
 @export(_OPTIMIZE + "node_from_map")
-def node_from_map(node_map: dict[str, Any], name: str) -> Any:
+def node_from_map(node_map: dict[str, NodeDef], name: str) -> NodeDef:
     """The node that an input names."""
     plain = node_name_from_input(name)
     if plain not in node_map:
@@ -156,7 +158,7 @@ def node_from_map(node_map: dict[str, Any], name: str) -> Any:
 
 
 @export(_OPTIMIZE + "values_from_const")
-def values_from_const(node_def: Any) -> np.ndarray:
+def values_from_const(node_def: NodeDef) -> np.ndarray:
     """The value of a constant."""
     if node_def.op != "Const":
         raise ValueError(f"Can not extract constant value from a node that is not Const. Got: {node_def.op}")
@@ -164,7 +166,7 @@ def values_from_const(node_def: Any) -> np.ndarray:
 
 
 @export(_OPTIMIZE + "scale_after_normalization")
-def scale_after_normalization(node: Any) -> bool:
+def scale_after_normalization(node: NodeDef) -> bool:
     """Whether a normalization multiplies by its scale."""
     if node.op == "BatchNormWithGlobalNormalization":
         return node.attr["scale_after_normalization"].b
@@ -172,10 +174,10 @@ def scale_after_normalization(node: Any) -> bool:
 
 
 @export(_OPTIMIZE + "fold_batch_norms")
-def fold_batch_norms(input_graph_def: Any) -> Any:
+def fold_batch_norms(input_graph_def: GraphDef) -> GraphDef:
     """Convolutions with other weights and an offset, instead of those that a normalization with constants follows."""
     nodes = {node.name: node for node in input_graph_def.node}
-    replaced: dict[str, list[Any]] = {}
+    replaced: dict[str, list[NodeDef]] = {}
     folded: set[str] = set()
     for node in input_graph_def.node:
         found = _foldable(node, nodes)
@@ -191,7 +193,7 @@ def fold_batch_norms(input_graph_def: Any) -> Any:
     return made
 
 
-def _foldable(node: Any, nodes: dict[str, Any]) -> list[Any] | None:
+def _foldable(node: NodeDef, nodes: dict[str, NodeDef]) -> list[NodeDef] | None:
     """The convolution before a normalization, its weights and the constants of the normalization; None if it cannot be folded."""
     if node.op not in _INPUTS or node.attr["is_training"].b:
         return None
@@ -200,19 +202,24 @@ def _foldable(node: Any, nodes: dict[str, Any]) -> list[Any] | None:
         logging.warning("Didn't find expected Conv2D or DepthwiseConv2dNative input to '%s'", node.name)
         return None
     weights = node_from_map(nodes, conv.input[1])
+    # Variables have no value here: the graph must have been frozen.
     if any(c.op != "Const" for c in (weights, *constants)):
         logging.warning("Didn't find expected constants around '%s'. Freeze the graph first.", node.name)
         return None
     return [conv, weights, *constants]
 
 
-def _folded(node: Any, conv: Any, weights: Any, constants: list[Any], nodes: dict[str, Any]) -> list[Any]:
+def _folded(
+    node: NodeDef, conv: NodeDef, weights: NodeDef, constants: list[NodeDef], nodes: dict[str, NodeDef]
+) -> list[NodeDef]:
     mean, variance, offset, scale = map(values_from_const, constants)
     epsilon = node.attr[_EPSILON.get(node.op, "epsilon")].f
+    # TensorFlow's own expression: the folded weights are the same to the last bit.
     factor = 1.0 / np.vectorize(math.sqrt)(variance + epsilon)
     if scale_after_normalization(node):
         factor = factor * scale
     old = values_from_const(weights)
+    # A depthwise filter has an output for each input channel and multiplier.
     shape = old.shape[2:] if conv.op == "DepthwiseConv2dNative" else (old.shape[3],)
     new = _constant(f"{node.name}_weights", old * factor.reshape(shape).astype(old.dtype))
     shift = _constant(f"{node.name}_offset", (offset - mean * factor).astype(old.dtype))
@@ -229,7 +236,7 @@ def _folded(node: Any, conv: Any, weights: Any, constants: list[Any], nodes: dic
 
 
 @export(_OPTIMIZE + "fuse_resize_and_conv")
-def fuse_resize_and_conv(input_graph_def: Any, output_node_names: Sequence[str]) -> Any:
+def fuse_resize_and_conv(input_graph_def: GraphDef, output_node_names: Sequence[str]) -> GraphDef:
     """One node for each convolution with the padding and the resize before it, which nothing else then needs."""
     nodes = {node.name: node for node in input_graph_def.node}
     users = Counter(node_name_from_input(text) for node in input_graph_def.node for text in node.input)
@@ -237,7 +244,7 @@ def fuse_resize_and_conv(input_graph_def: Any, output_node_names: Sequence[str])
     made = type(input_graph_def)()
     _keep_versions(input_graph_def, made)
     gone: set[str] = set()
-    fused: list[Any] = []
+    fused: list[NodeDef] = []
     for conv in input_graph_def.node:
         before = _before(conv, nodes, users) if conv.op == "Conv2D" else {}
         if before:
@@ -248,9 +255,9 @@ def fuse_resize_and_conv(input_graph_def: Any, output_node_names: Sequence[str])
     return made
 
 
-def _before(conv: Any, nodes: dict[str, Any], users: Counter) -> dict[str, Any]:
+def _before(conv: NodeDef, nodes: dict[str, NodeDef], users: Counter[str]) -> dict[str, NodeDef]:
     """The padding and the resize of which a convolution is the only use, by their kinds."""
-    found = {}
+    found: dict[str, NodeDef] = {}
     source = node_from_map(nodes, conv.input[0])
     for kind in ("MirrorPad", "ResizeBilinear"):
         if source.op == kind and users[source.name] == 1:
@@ -259,13 +266,14 @@ def _before(conv: Any, nodes: dict[str, Any], users: Counter) -> dict[str, Any]:
     return found
 
 
-def _fused(conv: Any, before: dict[str, Any]) -> list[Any]:
+def _fused(conv: NodeDef, before: dict[str, NodeDef]) -> list[NodeDef]:
     made = type(conv)(name=conv.name, op="FusedPadConv2D")
     source, extra = conv.input[0], []
     if "MirrorPad" in before:
         pad = before["MirrorPad"]
         source, paddings, mode = pad.input[0], pad.input[1], pad.attr["mode"].s
     else:
+        # The fused op pads always: with zeros, not at all.
         extra = [_constant(f"{conv.name}_dummy_paddings", np.zeros((4, 2), np.int32))]
         paddings, mode = extra[0].name, b"REFLECT"
     inputs = [source, paddings, conv.input[1]]
@@ -281,10 +289,10 @@ def _fused(conv: Any, before: dict[str, Any]) -> list[Any]:
     return [*extra, made]
 
 
-def _constant(name: str, value: np.ndarray) -> Any:
+def _constant(name: str, value: np.ndarray) -> NodeDef:
     from tensorfleet.base.protos import NodeDef
 
-    made: Any = NodeDef(op="Const", name=name)
+    made: NodeDef = NodeDef(op="Const", name=name)
     tensor = make_tensor_proto(value)
     made.attr["dtype"].type = tensor.dtype
     made.attr["value"].tensor.CopyFrom(tensor)

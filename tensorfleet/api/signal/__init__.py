@@ -1,1 +1,1 @@
-"""What users type after `tf.signal.`: frames, windows, short-time transforms, mel scales."""
+"""`tf.signal`: frames, windows, short-time transforms, mel scales."""

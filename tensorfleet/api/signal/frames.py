@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -26,8 +28,11 @@ from tensorfleet.ops.math.binary import maximum
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.math.reduce_functions import reduce_prod, reduce_sum
 
+#: A length in samples: a number, or a tensor when only the step knows it.
+Size: TypeAlias = "int | Tensor"
 
-def _known(x: Any) -> Any:
+
+def _known(x: Tensor) -> Size:
     """The number a scalar tensor is known to be, else the tensor."""
     value = constant_value(x)
     return x if value is None else int(value)
@@ -35,11 +40,11 @@ def _known(x: Any) -> Any:
 
 @export("signal.frame")
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -62,7 +67,9 @@ def frame(
         return _framed(signal, _known(length), _known(step), pad_end, pad_value, axis)
 
 
-def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: Any, axis: int) -> Tensor:
+def _framed(
+    signal: Tensor, length: Size, step: Size, pad_end: bool, pad_value: TensorLike, axis: int
+) -> Tensor:
     rank = signal.shape.rank
     place: Any = axis if rank is not None or axis >= 0 else apply("Rank", signal) + axis
     count = None if rank is None else signal.shape.as_list()[axis]
@@ -86,8 +93,8 @@ def _framed(signal: Tensor, length: Any, step: Any, pad_end: bool, pad_value: An
     return gather(signal[...], places, axis=place)
 
 
-def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> Any:
-    """What `pad` takes to make one axis longer."""
+def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> TensorLike:
+    """The argument of `pad` that makes one axis longer."""
     rank = signal.shape.rank
     if rank is not None:
         return [[0, 0]] * axis + [[0, extra]] + [[0, 0]] * (rank - axis - 1)
@@ -96,7 +103,7 @@ def _at_the_end(signal: Tensor, axis: Any, extra: Any) -> Any:
 
 
 @export("signal.overlap_and_add")
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
     """The signal whose overlapping frames are the last two axes: overlapping parts are added."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = to_tensor(signal, name="signal")
@@ -109,6 +116,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         dims = shape_of(signal)
         frames = dims[-2] if known[-2] is None else known[-2]
         length = dims[-1] if known[-1] is None else known[-1]
+        # Frames that do not overlap are the signal itself.
         if isinstance(length, int) and length == _known(step):
             whole = reshape(signal, concat([dims[:-2], [frames * length]], 0), name="fast_path")
             whole.set_shape([*known[:-2], frames * length if isinstance(frames, int) else None])
@@ -120,10 +128,11 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         return result
 
 
-def _added(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -> Tensor:
+def _added(signal: Tensor, outer: Tensor, frames: Size, length: Size, step: Size) -> Tensor:
     """Each frame is cut into pieces of one step; shifting rows lines up the pieces that overlap."""
     pieces = -(-length // step)
     rows = reduce_prod(outer)
+    # One more row of pieces per frame: read as one line, each frame then lies one step further on.
     x = pad(reshape(signal, [rows, frames, length]), [[0, 0], [0, pieces], [0, pieces * step - length]])
     x = reshape(x, [rows, frames + pieces, pieces, step])
     x = reshape(transpose(x, [0, 2, 1, 3]), [rows, (frames + pieces) * pieces, step])
@@ -137,7 +146,13 @@ def _added(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -
 
 
 def _raised_cosine(
-    name: str | None, default: str, window_length: Any, periodic: Any, dtype: Any, a: float, b: float
+    name: str | None,
+    default: str,
+    window_length: TensorLike,
+    periodic: TensorLike,
+    dtype: DTypeLike,
+    a: float,
+    b: float,
 ) -> Tensor:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
@@ -148,6 +163,7 @@ def _raised_cosine(
         known = constant_value(length)
         if known is not None and int(known) == 1:
             return apply("Fill", [1], to_tensor(1, kind), name="ones")
+        # A periodic window of odd length is the symmetric one, as TensorFlow 1 has it.
         even = 1 - length % 2
         total = cast(length + cast(periodic, dtypes.int32) * even - 1, kind)
         places = cast(range_(length), kind)
@@ -157,7 +173,10 @@ def _raised_cosine(
 
 @export("signal.hann_window")
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: TensorLike = True,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """A Hann window: a raised cosine that ends at zero; periodic for spectra, symmetric for filters."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
@@ -165,7 +184,10 @@ def hann_window(
 
 @export("signal.hamming_window")
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: TensorLike = True,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """A Hamming window: a raised cosine that ends above zero."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
@@ -174,7 +196,9 @@ def hamming_window(
 # -- shifting spectra --------------------------------------------------------------------------------
 
 
-def _shifted(x: Any, axes: Any, name: str | None, default: str, back: bool) -> Tensor:
+def _shifted(
+    x: TensorLike, axes: int | Sequence[int] | None, name: str | None, default: str, back: bool
+) -> Tensor:
     with name_scope(name, default, [x]):
         x = to_tensor(x)
         if axes is None and x.shape.rank is None:
@@ -191,12 +215,12 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, back: bool) -> T
 
 
 @export("signal.fftshift")
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """A spectrum with frequency zero moved to the middle."""
     return _shifted(x, axes, name, "fftshift", False)
 
 
 @export("signal.ifftshift")
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """Undoes `fftshift`."""
     return _shifted(x, axes, name, "ifftshift", True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from tensorfleet.api.signal.frames import frame, hann_window, overlap_and_add
+from tensorfleet.api.signal.frames import Size, frame, hann_window, overlap_and_add
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -31,27 +32,29 @@ from tensorfleet.ops.math.reduce_functions import reduce_sum
 from tensorfleet.ops.math.sums import linspace
 
 
-def _scalar(x: Any, name: str) -> Any:
+def _scalar(x: TensorLike, name: str) -> Size:
     made = to_tensor(x, name=name)
     made.shape.assert_has_rank(0)
     value = constant_value(made)
     return made if value is None else int(value)
 
 
-def _enclosing_power_of_two(value: Any) -> Any:
+def _enclosing_power_of_two(value: Size) -> Size:
     if isinstance(value, int):
+        # The smallest power of two that is not below the value.
         return 1 << max(value - 1, 0).bit_length()
     bits = apply("Ceil", apply("Log", cast(value, dtypes.float32)) / math.log(2.0))
-    return cast(apply("Pow", 2.0, bits), value.dtype.base_dtype)
+    result: Size = cast(apply("Pow", 2.0, bits), value.dtype.base_dtype)
+    return result
 
 
 @export("signal.stft")
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
-    window_fn: Callable | None = hann_window,
+    signals: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike = None,
+    window_fn: Callable[..., Tensor] | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -68,11 +71,11 @@ def stft(
 
 @export("signal.inverse_stft_window_fn")
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Callable = hann_window, name: str | None = None
-) -> Callable:
+    frame_step: TensorLike, forward_window_fn: Callable[..., Tensor] = hann_window, name: str | None = None
+) -> Callable[[TensorLike, DTypeLike], Tensor]:
     """The window for `inverse_stft` that undoes `forward_window_fn` in `stft`."""
 
-    def inverse(frame_length: Any, dtype: Any) -> Tensor:
+    def inverse(frame_length: TensorLike, dtype: DTypeLike) -> Tensor:
         with name_scope(name, "inverse_stft_window_fn", None):
             length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
             window = forward_window_fn(length, dtype=dtype)
@@ -87,11 +90,11 @@ def inverse_stft_window_fn(
 
 @export("signal.inverse_stft")
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
-    window_fn: Callable | None = hann_window,
+    stfts: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike = None,
+    window_fn: Callable[..., Tensor] | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
     """The signal of short-time spectra; `window_fn` as `inverse_stft_window_fn` gives it undoes `stft`."""
@@ -118,7 +121,7 @@ def inverse_stft(
 # -- cosine transforms -------------------------------------------------------------------------------
 
 
-def _check_dct(x: Tensor, kind: int, norm: Any, n: Any) -> None:
+def _check_dct(x: Tensor, kind: int, norm: str | None, n: int | None) -> None:
     if n is not None and n < 1:
         raise ValueError("n should be a positive integer or None")
     if kind not in (1, 2, 3, 4):
@@ -146,7 +149,7 @@ def _fit(x: Tensor, n: int | None) -> Tensor:
 
 @export("signal.dct", "spectral.dct")
 def dct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
     n: int | None = None,
     axis: int = -1,
@@ -157,6 +160,7 @@ def dct(
     with name_scope(name, "dct", None):
         kind = input.dtype if isinstance(input, Tensor) and input.dtype.is_floating else dtypes.float32
         x = to_tensor(input, None if isinstance(input, Tensor) else kind)
+        # The last axis can be transformed without knowing how many are before it.
         if x.shape.rank is None and axis == -1:
             dims = shape_of(x)
             flat = dct(reshape(x, [-1, dims[-1]]), type, n, norm=norm)
@@ -175,7 +179,7 @@ def dct(
         return made
 
 
-def _phase(length: Any, factor: float, kind: Any) -> Tensor:
+def _phase(length: Size, factor: float, kind: DType) -> Tensor:
     """exp(i * factor * pi * k / (2 * length)) for k below the length."""
     places = cast(apply("Range", 0, length, 1), kind)
     angle = places * (factor * math.pi * 0.5) / cast(length, kind)
@@ -186,13 +190,15 @@ def _wide(x: Tensor) -> Tensor:
     return complex_(x, apply("ZerosLike", x))
 
 
-def _dct1(x: Tensor, length: Any, norm: str | None) -> Tensor:
+def _dct1(x: Tensor, length: Size, norm: str | None) -> Tensor:
+    # A cosine transform of type 1 is the Fourier transform of the signal and its mirror image.
     mirrored = concat([x, apply("ReverseV2", x[..., 1:-1], [len(x.shape.as_list()) - 1])], -1)
     return real(rfft(mirrored, None))
 
 
-def _dct2(x: Tensor, length: Any, norm: str | None) -> Tensor:
+def _dct2(x: Tensor, length: Size, norm: str | None) -> Tensor:
     kind = x.dtype.base_dtype
+    # Of type 2: that of the signal and as many zeros, turned by half a sample.
     spectrum = rfft(x, [2 * length])[..., :length]
     made = real(spectrum * (_phase(length, -1.0, kind) * _wide(to_tensor(2.0, kind))))
     if norm != "ortho":
@@ -203,7 +209,7 @@ def _dct2(x: Tensor, length: Any, norm: str | None) -> Tensor:
     return made * weights
 
 
-def _dct3(x: Tensor, length: Any, norm: str | None) -> Tensor:
+def _dct3(x: Tensor, length: Size, norm: str | None) -> Tensor:
     kind = x.dtype.base_dtype
     if norm == "ortho":
         first = apply("Sqrt", cast(length, kind))
@@ -215,7 +221,7 @@ def _dct3(x: Tensor, length: Any, norm: str | None) -> Tensor:
     return irfft(spectrum, [2 * length])[..., :length]
 
 
-def _dct4(x: Tensor, length: Any, norm: str | None) -> Tensor:
+def _dct4(x: Tensor, length: Size, norm: str | None) -> Tensor:
     doubled = _dct2(pad(x, [[0, 0]] * (len(x.shape.as_list()) - 1) + [[0, length]]), 2 * length, None)
     made = doubled[..., 1::2]
     if norm != "ortho":
@@ -225,7 +231,7 @@ def _dct4(x: Tensor, length: Any, norm: str | None) -> Tensor:
 
 @export("signal.idct", "spectral.idct")
 def idct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
     n: int | None = None,
     axis: int = -1,
@@ -246,7 +252,7 @@ def _mel(hertz: float) -> float:
     return _MEL_SLOPE * math.log(1.0 + hertz / _MEL_BREAK)
 
 
-def _check_mel(bins: int, sample_rate: Any, low: float, high: float, kind: dtypes.DType) -> None:
+def _check_mel(bins: int, sample_rate: Tensor | float, low: float, high: float, kind: dtypes.DType) -> None:
     if bins <= 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {bins}")
     if low < 0.0:
@@ -268,11 +274,11 @@ def _check_mel(bins: int, sample_rate: Any, low: float, high: float, kind: dtype
 @export("signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
+    num_spectrogram_bins: Tensor | int = 129,
+    sample_rate: Tensor | float = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """The matrix [spectrogram bins, mel bins] that turns a linear spectrogram into a mel one."""
@@ -290,14 +296,14 @@ def linear_to_mel_weight_matrix(
         return pad(weights, [[1, 0], [0, 0]])
 
 
-def _number(x: Any) -> Any:
-    """The number a tensor is known to be, else the tensor; what is no tensor as it is."""
+def _number(x: Tensor | float) -> Tensor | float:
+    """The number a tensor is known to be, else the tensor; other values as they are."""
     value = constant_value(x) if isinstance(x, Tensor) else None
     return x if value is None else value.item()
 
 
 @export("signal.mfccs_from_log_mel_spectrograms")
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """Mel-frequency cepstral coefficients of log-magnitude mel spectrograms [..., mel bins]."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         x = to_tensor(log_mel_spectrograms)

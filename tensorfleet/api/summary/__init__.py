@@ -1,1 +1,1 @@
-"""`tf.summary`: what TensorBoard shows, and the event files it is written to."""
+"""`tf.summary`: summaries for TensorBoard, and the event files that hold them."""

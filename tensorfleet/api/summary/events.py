@@ -9,7 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import _errors_about as errors_about
@@ -17,13 +17,19 @@ from tensorfleet.base.files import isdir, local_path, makedirs
 from tensorfleet.base.formats.records import framed, tf_record_iterator
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.exit_threads import started
+from tensorfleet.base.properties import readonly
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.train.types import PathLike
 
 _VERSION = "brain.Event:2"
-_LOOK_EVERY = 1.0  # seconds between looks at whether the thread still lives
+_POLL_SECONDS = 1.0  # seconds between looks at whether the thread still lives
 
 
 @export("train.summary_iterator")
-def summary_iterator(path: Any) -> Iterator[Any]:
+def summary_iterator(path: PathLike) -> Iterator[Any]:
     """The `Event` messages of an event file, in order."""
     return _events(tf_record_iterator(path))
 
@@ -36,7 +42,7 @@ def _events(records: Iterator[bytes]) -> Iterator[Any]:
 
 
 class EventFile:
-    """An event file that comes into being with its first event, and again if somebody deletes it.
+    """An event file. It is created with its first event, and again after it was deleted.
 
     The time is part of its name. A file that is already there is never touched: the name is a second later.
     """
@@ -62,7 +68,7 @@ class EventFile:
             self._file.write(b"".join(map(framed, events)))
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Hands the written events to the operating system."""
         if self._file is not None:
             with errors_about(self._folder):
                 self._file.flush()
@@ -78,6 +84,8 @@ class EventFile:
         import socket
 
         os.makedirs(self._folder, exist_ok=True)
+        # Two writers in one second get two files: "x" refuses a file that is there, and the next second is
+        # tried.
         second = int(time.time())
         while True:
             name = f"{self._prefix}.out.tfevents.{second:010d}.{socket.gethostname()}{self._suffix}"
@@ -93,7 +101,7 @@ def _first_event() -> bytes:
     return Event(wall_time=time.time(), file_version=_VERSION).SerializeToString()
 
 
-class _Queue:
+class _EventQueue:
     """Events on their way to a file, and the thread that takes them there. Knows nothing of its owner."""
 
     def __init__(self, file: EventFile, limit: int, flush_secs: float) -> None:
@@ -103,18 +111,18 @@ class _Queue:
         self._changed = threading.Condition()
         self._waiting: deque[bytes] = deque()
         self._added = self._written = self._flushed = 0  # how many events, since the beginning
-        self._wanted = 0  # how many somebody waits for to be flushed
+        self._wanted = 0  # how many events a caller of `flush` waits for
         self._closing = False
         self._error: Exception | None = None
         self.full: errors.OpError | None = None  # why the last events are not in the file: there was no room
         self._thread: threading.Thread | None = None
 
     def put(self, event: bytes) -> None:
-        """Queues an event; waits while the queue is full. Raises what went wrong with earlier ones."""
+        """Queues an event; waits while the queue is full. Raises the error of earlier events."""
         with self._changed:
             self._run()
             while 0 < self._limit <= len(self._waiting) and self._error is None:
-                self._changed.wait(_LOOK_EVERY)
+                self._changed.wait(_POLL_SECONDS)
                 self._run()
             self._raise_error()
             self._waiting.append(event)
@@ -125,11 +133,12 @@ class _Queue:
     def flush(self) -> None:
         """Waits until all events so far are in the file."""
         with self._changed:
+            # Events that others add meanwhile are not waited for: a busy writer would never return.
             target = self._wanted = self._added
             self._changed.notify_all()
             while self._flushed < target:
                 self._run()
-                self._changed.wait(_LOOK_EVERY)
+                self._changed.wait(_POLL_SECONDS)
             self._raise_error()
 
     def close(self) -> None:
@@ -141,7 +150,7 @@ class _Queue:
         # The garbage collector may call this in the thread itself, which then ends by itself.
         if thread is not None and thread is not threading.current_thread():
             while thread.is_alive():  # until everything is in the file, unless the program is interrupted
-                thread.join(_LOOK_EVERY)
+                thread.join(_POLL_SECONDS)
         with self._changed:
             self._raise_error()
 
@@ -170,6 +179,7 @@ class _Queue:
         due = time.monotonic() + self._flush_secs
         while True:
             with self._changed:
+                # Without unflushed events nothing is due: the thread sleeps until it is woken.
                 late = self._flushed < self._written
                 while not (self._waiting or self._closing or self._flushed < self._wanted):
                     if not self._changed.wait(max(0.0, due - time.monotonic()) if late else None):
@@ -178,20 +188,24 @@ class _Queue:
                 self._waiting.clear()
                 flushing = closing or self._flushed < self._wanted or time.monotonic() >= due
                 self._changed.notify_all()
+            # Outside the lock: callers add events while the disk is busy.
             error = self._write(events, flushing, closing)
             with self._changed:
                 self._written += len(events)
                 self._error = self._error or error
+                # After an error the events are gone, so that `flush` has nothing to wait for; it raises the
+                # error.
                 if flushing or error is not None:
                     self._flushed = self._written
                     due = time.monotonic() + self._flush_secs
                 self._changed.notify_all()
+                # An event that came after the last look is written first.
                 if closing and not self._waiting:
                     self._thread, self._closing = None, False
                     return
 
     def _write(self, events: list[bytes], flush: bool, close: bool) -> Exception | None:
-        """Does to the file what is due; gives the error instead of raising it."""
+        """Writes, flushes and closes the file as asked; gives the error instead of raising it."""
         try:
             if events:
                 self._file.write(events)
@@ -222,19 +236,25 @@ class _Queue:
 class EventFileWriter:
     """Writes events to a file in `logdir` without making the caller wait for the disk.
 
-    What was added is written out at the latest when the writer is closed, forgotten, or the program ends.
+    Events are written at the latest when the writer is closed or collected, or when the program ends.
     """
 
     def __init__(
-        self, logdir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
+        self,
+        logdir: PathLike,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str | None = None,
     ) -> None:
         self._logdir = str(logdir)
         folder = os.path.abspath(local_path(self._logdir))
         if os.path.exists(folder) and not isdir(folder):
             raise errors.FailedPreconditionError(None, None, f"{self._logdir} is not a directory")
         makedirs(folder)
-        self._queue = _Queue(EventFile(folder, filename_suffix or ""), max_queue, flush_secs)
+        self._queue = _EventQueue(EventFile(folder, filename_suffix or ""), max_queue, flush_secs)
         self._closed = False
+        # The queue knows nothing of the writer, so that a forgotten writer is collected and its events are
+        # written.
         self._finalizer = weakref.finalize(self, self._queue.close)
 
     def get_logdir(self) -> str:
@@ -245,12 +265,12 @@ class EventFileWriter:
         """Makes a closed writer usable again, with a new file."""
         self._closed = False
 
-    @property
-    def lost(self) -> errors.OpError | None:
-        """Why the last events that were flushed are not in the file: the disk was full. None where they are."""
-        return self._queue.full
+    lost: errors.OpError | None = readonly(
+        "_queue.full",
+        "Why the last events that were flushed are not in the file: the disk was full. None where they are.",
+    )
 
-    def add_event(self, event: Any) -> None:
+    def add_event(self, event: Message) -> None:
         """Adds an `Event`. It may be changed afterwards."""
         if not hasattr(event, "SerializeToString"):
             raise TypeError(f"{type(event)} is not a valid proto. Pass a tf.Event.")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.summary.summary import merge, merge_all, type_of
 from tensorfleet.api.summary.writer import FileWriter
 from tensorfleet.base import logging
 from tensorfleet.base.naming import publish
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply_any
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, name_scope
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.api.variables.types import CollectionKeys
 
 _warned: set[str] = set()
 
@@ -23,30 +32,44 @@ def _warn(old: str, new: str) -> None:
 
 
 def _tagged(
-    op_type: str, tag: Any, value: Any, collections: Any, name: Any, *more: Any, **attrs: Any
+    op_type: str,
+    tag: TensorLike,
+    value: TensorLike,
+    collections: CollectionKeys | None,
+    name: str | None,
+    *more: TensorLike,
+    **attrs: Any,
 ) -> Tensor:
     if "T" in registry.get(op_type).attrs:
         attrs["T"] = type_of(op_type, value)
     with name_scope(name, op_type.removesuffix("V2"), [tag, value]) as scope:
-        made = apply_any(op_type, tag, value, *more, name=scope, **attrs)
+        made = apply(op_type, tag, value, *more, name=scope, **attrs)
     made.graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
 
-def scalar_summary(tags: Any, values: Any, collections: Any = None, name: str | None = None) -> Tensor:
+def scalar_summary(
+    tags: TensorLike, values: TensorLike, collections: CollectionKeys | None = None, name: str | None = None
+) -> Tensor:
     """A summary of numbers, each under its tag. Now `tf.summary.scalar`."""
     _warn("scalar_summary", "summary.scalar")
     return _tagged("ScalarSummary", tags, values, collections, name)
 
 
-def histogram_summary(tag: Any, values: Any, collections: Any = None, name: str | None = None) -> Tensor:
+def histogram_summary(
+    tag: TensorLike, values: TensorLike, collections: CollectionKeys | None = None, name: str | None = None
+) -> Tensor:
     """A summary of how values are distributed. Now `tf.summary.histogram`."""
     _warn("histogram_summary", "summary.histogram")
     return _tagged("HistogramSummary", tag, values, collections, name)
 
 
 def image_summary(
-    tag: Any, tensor: Any, max_images: int = 3, collections: Any = None, name: str | None = None
+    tag: TensorLike,
+    tensor: TensorLike,
+    max_images: int = 3,
+    collections: CollectionKeys | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """A summary of images. Now `tf.summary.image`."""
     _warn("image_summary", "summary.image")
@@ -54,11 +77,11 @@ def image_summary(
 
 
 def audio_summary(
-    tag: Any,
-    tensor: Any,
-    sample_rate: Any,
+    tag: TensorLike,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
-    collections: Any = None,
+    collections: CollectionKeys | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A summary of sounds. Now `tf.summary.audio`."""
@@ -66,13 +89,15 @@ def audio_summary(
     return _tagged("AudioSummaryV2", tag, tensor, collections, name, sample_rate, max_outputs=max_outputs)
 
 
-def merge_summary(inputs: Any, collections: Any = None, name: str | None = None) -> Tensor:
+def merge_summary(
+    inputs: Sequence[Tensor], collections: CollectionKeys | None = None, name: str | None = None
+) -> Tensor:
     """One summary of several. Now `tf.summary.merge`."""
     _warn("merge_summary", "summary.merge")
     return merge(inputs, collections, name)
 
 
-def merge_all_summaries(key: Any = GraphKeys.SUMMARIES) -> Tensor | None:
+def merge_all_summaries(key: Hashable = GraphKeys.SUMMARIES) -> Tensor | None:
     """All summaries of the default graph in one. Now `tf.summary.merge_all`."""
     _warn("merge_all_summaries", "summary.merge_all")
     return merge_all(key)
@@ -83,11 +108,11 @@ class SummaryWriter(FileWriter):
 
     def __init__(
         self,
-        logdir: Any,
-        graph: Any = None,
+        logdir: PathLike,
+        graph: Graph | None = None,
         max_queue: int = 10,
         flush_secs: float = 120,
-        graph_def: Any = None,
+        graph_def: Graph | Message | None = None,
     ) -> None:
         _warn("train.SummaryWriter", "summary.FileWriter")
         super().__init__(logdir, graph, max_queue, flush_secs, graph_def)

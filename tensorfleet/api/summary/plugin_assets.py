@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import os
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorfleet.base.naming import export
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import get_default_graph
 
 _NAMES = "_plugin_assets"
@@ -16,7 +17,7 @@ _PLACE = "python.summary.plugin_asset"
 
 @export(f"{_PLACE}.PluginAsset")
 class PluginAsset(abc.ABC):
-    """What a plugin wants to have written: `assets` gives the files by name. There is one of each kind in a graph."""
+    """Files of a TensorBoard plugin: `assets` gives them by name. A graph has one instance of each class."""
 
     #: the folder's name; a subclass has to set it
     plugin_name: str | None = None
@@ -26,9 +27,12 @@ class PluginAsset(abc.ABC):
         """The contents of files, by name."""
 
 
+_Asset = TypeVar("_Asset", bound=PluginAsset)
+
+
 @export(f"{_PLACE}.get_plugin_asset")
-def get_plugin_asset(plugin_asset_cls: Any, graph: Any = None) -> Any:
-    """The one of its kind in a graph, made when it is first asked for."""
+def get_plugin_asset(plugin_asset_cls: type[_Asset], graph: Graph | None = None) -> _Asset:
+    """The instance of a class in a graph, made at the first call."""
     graph = graph or get_default_graph()
     if not plugin_asset_cls.plugin_name:
         raise ValueError(f"Class {plugin_asset_cls.__name__} has no plugin_name")
@@ -44,22 +48,22 @@ def get_plugin_asset(plugin_asset_cls: Any, graph: Any = None) -> Any:
     return found
 
 
-def _only(graph: Any, name: str) -> Any:
-    found = graph.get_collection(name)
+def _only(graph: Graph, name: str) -> PluginAsset:
+    found: list[PluginAsset] = graph.get_collection(name)
     if len(found) != 1:
         raise ValueError(f"Collection for {name} had {len(found)} items, expected 1")
     return found[0]
 
 
 @export(f"{_PLACE}.get_all_plugin_assets")
-def get_all_plugin_assets(graph: Any = None) -> list:
-    """Those of all kinds in a graph."""
+def get_all_plugin_assets(graph: Graph | None = None) -> list[PluginAsset]:
+    """The instances of all classes in a graph."""
     graph = graph or get_default_graph()
     return [_only(graph, name) for name in graph.get_collection(_NAMES)]
 
 
-def write_plugin_assets(logdir: str, graph: Any) -> None:
-    """Writes the files of all kinds below a folder: `plugins/<plugin_name>/<name>`."""
+def write_plugin_assets(logdir: str, graph: Graph) -> None:
+    """Writes the files of all instances below a folder: `plugins/<plugin_name>/<name>`."""
     for asset in get_all_plugin_assets(graph):
         folder = os.path.join(logdir, "plugins", str(asset.plugin_name))
         os.makedirs(folder, exist_ok=True)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export, publish_lazily
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import make_array, to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.variables.types import CollectionKeys
+    from tensorfleet.base.protos import NodeDef
 
 _MESSAGES = ("Event", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata")
 
@@ -30,7 +37,7 @@ publish_lazily(_message, *(f"summary.{name}" for name in _MESSAGES))
 
 
 def _cleaned(name: str | None) -> str | None:
-    """A name with what no operation may be called replaced; says so when that changes it."""
+    """Replaces the characters that names of operations cannot have; logs a changed name."""
     if name is None:
         return None
     clean = re.sub(r"[^-/\w\.]", "_", name).lstrip("/")
@@ -41,8 +48,11 @@ def _cleaned(name: str | None) -> str | None:
 
 @contextmanager
 def _scope(
-    name: Any, family: Any = None, default_name: str | None = None, values: Any = None
-) -> Iterator[tuple]:
+    name: str | None,
+    family: str | None = None,
+    default_name: str | None = None,
+    values: Sequence[TensorLike] | None = None,
+) -> Iterator[tuple[str, str]]:
     """The scope a summary is made in, and its tag. With a family, TensorBoard shows it with its family."""
     name, family = _cleaned(name), _cleaned(family)
     full = name if family is None else f"{family}/{name}"
@@ -51,7 +61,10 @@ def _scope(
         yield made if family is None else f"{family}/{made}", scope
 
 
-def _collected(summary: Tensor, collections: Any, default: Any = (GraphKeys.SUMMARIES,)) -> Tensor:
+def _collected(
+    summary: Tensor, collections: CollectionKeys | None, default: CollectionKeys = (GraphKeys.SUMMARIES,)
+) -> Tensor:
+    # Every replica builds the same summaries; their tags would collide in one event file.
     modes = summary.graph._local().strategies
     if modes and modes[-1].replica is not None and modes[-1].replica._index:
         return summary  # the first replica's is the one that is written
@@ -64,8 +77,8 @@ def _check_count(op_type: str, attr: str, count: int) -> None:
         raise ValueError(f"Attr '{attr}' of '{op_type}' Op passed {count} less than minimum 1.")
 
 
-def type_of(op_type: str, value: Any) -> dtypes.DType | None:
-    """The type that an array or a number has by itself, if the op takes it: it is kept as it is then."""
+def type_of(op_type: str, value: object) -> dtypes.DType | None:
+    """The type of an array or a number if the op takes that type, so that it is not converted."""
     if not isinstance(value, (np.ndarray, np.generic, int, float)):
         return None
     kind = dtypes.as_dtype(make_array(value).dtype)
@@ -74,14 +87,18 @@ def type_of(op_type: str, value: Any) -> dtypes.DType | None:
 
 
 @export("summary.scalar")
-def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
+def scalar(
+    name: str, tensor: TensorLike, collections: CollectionKeys | None = None, family: str | None = None
+) -> Tensor:
     """A summary of one number. `name`, with the scopes around it, is the tag that TensorBoard shows."""
     with _scope(name, family, values=[tensor]) as (tag, scope):
         return _collected(apply("ScalarSummary", tag, tensor, name=scope), collections)
 
 
 @export("summary.histogram")
-def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
+def histogram(
+    name: str, values: TensorLike, collections: CollectionKeys | None = None, family: str | None = None
+) -> Tensor:
     """A summary of how values are distributed. They must be finite."""
     with _scope(name, family, "HistogramSummary", [values]) as (tag, scope):
         kind = type_of("HistogramSummary", values)
@@ -90,7 +107,11 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
 
 @export("summary.image")
 def image(
-    name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
+    name: str,
+    tensor: TensorLike,
+    max_outputs: int = 3,
+    collections: CollectionKeys | None = None,
+    family: str | None = None,
 ) -> Tensor:
     """A summary of images [batch, height, width, channels], with 1, 3 or 4 channels.
 
@@ -107,10 +128,10 @@ def image(
 @export("summary.audio")
 def audio(
     name: str,
-    tensor: Any,
-    sample_rate: Any,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
-    collections: Any = None,
+    collections: CollectionKeys | None = None,
     family: str | None = None,
 ) -> Tensor:
     """A summary of sounds [batch, frames] or [batch, frames, channels] between -1 and 1."""
@@ -122,7 +143,7 @@ def audio(
 
 
 @export("summary.text")
-def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
+def text(name: str, tensor: Tensor, collections: CollectionKeys | None = None) -> Tensor:
     """A summary of strings; TensorBoard reads them as Markdown, and up to two dimensions as a table."""
     if tensor.dtype.base_dtype != dtypes.string:
         raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype!r}")
@@ -135,18 +156,19 @@ def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
 @export("summary.tensor_summary")
 def tensor_summary(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     summary_description: str | None = None,
-    collections: Any = None,
-    summary_metadata: Any = None,
+    collections: CollectionKeys | None = None,
+    summary_metadata: Message | None = None,
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A summary of a whole tensor; `summary_metadata` says which plugin of TensorBoard shows it."""
+    """A summary of a whole tensor; `summary_metadata` names the TensorBoard plugin that shows it."""
     from tensorfleet.base.protos import SummaryMetadata
 
     metadata = SummaryMetadata()
     if summary_metadata is not None:
+        # By its bytes, since the message may be TensorFlow's own.
         metadata.MergeFromString(summary_metadata.SerializeToString())
     if summary_description is not None:
         metadata.summary_description = summary_description
@@ -158,7 +180,9 @@ def tensor_summary(
 
 
 @export("summary.merge")
-def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Tensor:
+def merge(
+    inputs: Sequence[Tensor], collections: CollectionKeys | None = None, name: str | None = None
+) -> Tensor:
     """One summary with the values of all of `inputs`. No two may have the same tag."""
     name = _cleaned(name)
     with name_scope(name, "Merge", inputs):
@@ -171,7 +195,7 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Tens
 
 @export("summary.merge_all")
 def merge_all(
-    key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
+    key: Hashable = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
     """All summaries of the default graph in one; None when there are none."""
     found = get_default_graph().get_collection(key, scope)
@@ -179,7 +203,7 @@ def merge_all(
 
 
 @export("summary.get_summary_description")
-def get_summary_description(node_def: Any) -> Any:
+def get_summary_description(node_def: NodeDef) -> Any:
     """The `SummaryDescription` that a TensorSummary node carries."""
     if node_def.op != "TensorSummary":
         raise ValueError(f"Can't get_summary_description on {node_def.op}")

@@ -1,25 +1,30 @@
-"""Ops that write summaries to event files as they run: what `tf.contrib.summary` is made of."""
+"""Ops that write summaries to event files as they run: the base of `tf.contrib.summary`."""
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.api.summary.events import EventFile
 from tensorfleet.base import errors
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.tensor_proto import make_tensor_proto
 from tensorfleet.ops.common import scalar
 from tensorfleet.ops.input import summary_ops
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import Event
+
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 _VALUES = f"{_REAL[:-1]}, bool}}"
 
 
-class _Writer:
+class _SummaryFile:
     """The event file behind a writer's handle, while it is open."""
 
     def __init__(self) -> None:
@@ -36,22 +41,23 @@ class _Writer:
                 self._limit, self._seconds = limit, seconds
                 self._write()
 
-    def add(self, event: Any) -> None:
+    def add(self, event: Event) -> None:
         """Keeps an event until there are more than the limit, or the last flush was long ago."""
         with self._lock:
             self._open_file()
             self._waiting.append(event.SerializeToString())
+            # TensorFlow's rule: the queue is written when it is over its limit or the last flush is long ago.
             if len(self._waiting) > self._limit or time.monotonic() - self._flushed > self._seconds:
                 self._write()
 
     def flush(self) -> None:
-        """Writes what is kept."""
+        """Writes the queued events."""
         with self._lock:
             self._open_file()
             self._write()
 
     def close(self) -> None:
-        """Writes what is kept and ends the file."""
+        """Writes the queued events and closes the file."""
         with self._lock:
             if self._file is not None:
                 self._write()
@@ -77,17 +83,17 @@ class _Writer:
         self._flushed = time.monotonic()
 
 
-def _text(value: Any) -> str:
+def _text(value: Array) -> str:
     return summary_ops._text(value)
 
 
-def _event(writer: _Writer, step: Any, **parts: Any) -> None:
+def _event(writer: _SummaryFile, step: Array, **parts: Any) -> None:
     from tensorfleet.base.protos import Event
 
     writer.add(Event(wall_time=time.time(), step=int(step), **parts))
 
 
-def _add(writer: _Writer, step: Any, serialized: np.ndarray) -> None:
+def _add(writer: _SummaryFile, step: Array, serialized: np.ndarray) -> None:
     from tensorfleet.base.protos import Summary
 
     _event(writer, step, summary=Summary.FromString(serialized.item()))
@@ -101,8 +107,10 @@ def _add(writer: _Writer, step: Any, serialized: np.ndarray) -> None:
     host=True,
     stateful=True,
 )
-def _summary_writer(ctx: Any, *, shared_name: bytes, container: bytes) -> Any:
-    return ctx.resources.get(container, "summary_writer", shared_name.decode() or ctx.op.name, _Writer)
+def _summary_writer(ctx: HostContext, *, shared_name: bytes, container: bytes) -> _SummaryFile:
+    name = shared_name.decode() or ctx.op.name
+    file: _SummaryFile = ctx.resources.get(container.decode(), "summary_writer", name, _SummaryFile)
+    return file
 
 
 @op(
@@ -111,17 +119,24 @@ def _summary_writer(ctx: Any, *, shared_name: bytes, container: bytes) -> Any:
     host=True,
     stateful=True,
 )
-def _create_file(ctx: Any, writer: Any, logdir: Any, max_queue: Any, flush_millis: Any, suffix: Any) -> None:
+def _create_file(
+    ctx: HostContext,
+    writer: _SummaryFile,
+    logdir: Array,
+    max_queue: Array,
+    flush_millis: Array,
+    suffix: Array,
+) -> None:
     writer.open(_text(logdir), int(max_queue), int(flush_millis) / 1000, _text(suffix))
 
 
 @op("FlushSummaryWriter", "writer: resource ->", host=True, stateful=True)
-def _flush(ctx: Any, writer: Any) -> None:
+def _flush(ctx: HostContext, writer: _SummaryFile) -> None:
     writer.flush()
 
 
 @op("CloseSummaryWriter", "writer: resource ->", host=True, stateful=True)
-def _close(ctx: Any, writer: Any) -> None:
+def _close(ctx: HostContext, writer: _SummaryFile) -> None:
     writer.close()
 
 
@@ -132,7 +147,7 @@ def _close(ctx: Any, writer: Any) -> None:
     host=True,
     stateful=True,
 )
-def _write_scalar(ctx: Any, writer: Any, step: Any, tag: Any, value: Any) -> None:
+def _write_scalar(ctx: HostContext, writer: _SummaryFile, step: Array, tag: Array, value: Array) -> None:
     _add(writer, step, summary_ops._scalar_summary(ctx, tag, value))
 
 
@@ -143,7 +158,7 @@ def _write_scalar(ctx: Any, writer: Any, step: Any, tag: Any, value: Any) -> Non
     host=True,
     stateful=True,
 )
-def _write_histogram(ctx: Any, writer: Any, step: Any, tag: Any, values: Any) -> None:
+def _write_histogram(ctx: HostContext, writer: _SummaryFile, step: Array, tag: Array, values: Array) -> None:
     _add(writer, step, summary_ops._histogram_summary(ctx, tag, values))
 
 
@@ -155,7 +170,14 @@ def _write_histogram(ctx: Any, writer: Any, step: Any, tag: Any, values: Any) ->
     stateful=True,
 )
 def _write_image(
-    ctx: Any, writer: Any, step: Any, tag: Any, tensor: Any, bad_color: Any, *, max_images: int
+    ctx: HostContext,
+    writer: _SummaryFile,
+    step: Array,
+    tag: Array,
+    tensor: Array,
+    bad_color: Array,
+    *,
+    max_images: int,
 ) -> None:
     pixels = np.asarray(tensor, np.float32) if tensor.dtype == np.float64 else tensor
     _add(
@@ -171,7 +193,14 @@ def _write_image(
     stateful=True,
 )
 def _write_audio(
-    ctx: Any, writer: Any, step: Any, tag: Any, tensor: Any, sample_rate: Any, *, max_outputs: int
+    ctx: HostContext,
+    writer: _SummaryFile,
+    step: Array,
+    tag: Array,
+    tensor: Array,
+    sample_rate: Array,
+    *,
+    max_outputs: int,
 ) -> None:
     _add(writer, step, summary_ops._audio_summary(ctx, tag, tensor, sample_rate, max_outputs=max_outputs))
 
@@ -183,7 +212,9 @@ def _write_audio(
     host=True,
     stateful=True,
 )
-def _write_summary(ctx: Any, writer: Any, step: Any, tensor: Any, tag: Any, metadata: Any) -> None:
+def _write_summary(
+    ctx: HostContext, writer: _SummaryFile, step: Array, tensor: Array, tag: Array, metadata: Array
+) -> None:
     from tensorfleet.base.protos import Summary, SummaryMetadata
 
     told = SummaryMetadata.FromString(np.asarray(metadata).item() or b"")
@@ -191,18 +222,13 @@ def _write_summary(ctx: Any, writer: Any, step: Any, tensor: Any, tag: Any, meta
     _event(writer, step, summary=Summary(value=[value]))
 
 
-@op(
-    "WriteGraphSummary",
-    "writer: resource, step: int64, tensor: string ->",
-    host=True,
-    stateful=True,
-)
-def _write_graph(ctx: Any, writer: Any, step: Any, tensor: Any) -> None:
+@op("WriteGraphSummary", "writer: resource, step: int64, tensor: string ->", host=True, stateful=True)
+def _write_graph(ctx: HostContext, writer: _SummaryFile, step: Array, tensor: Array) -> None:
     _event(writer, step, graph_def=np.asarray(tensor).item())
 
 
 @op("ImportEvent", "writer: resource, event: string ->", host=True, stateful=True)
-def _import_event(ctx: Any, writer: Any, event: Any) -> None:
+def _import_event(ctx: HostContext, writer: _SummaryFile, event: Array) -> None:
     from tensorfleet.base.protos import Event
 
     writer.add(Event.FromString(np.asarray(event).item()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tensorfleet.api.train.supervisor import Supervisor
@@ -12,7 +12,11 @@ from tensorfleet.base.naming import export
 
 @export("train.basic_train_loop", "python.training.basic_loops.basic_train_loop")
 def basic_train_loop(
-    supervisor: Supervisor, train_step_fn: Callable, args: Any = None, kwargs: Any = None, master: str = ""
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    master: str = "",
 ) -> None:
     """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops.
 

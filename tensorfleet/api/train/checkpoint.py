@@ -1,10 +1,10 @@
-"""`tf.train.Checkpoint`: objects with their variables to checkpoints and back, by what holds them, not by name."""
+"""`tf.train.Checkpoint`: objects with their variables to checkpoints and back, by attributes, not by name."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.checkpoint_reader import GRAPH_KEY
 from tensorfleet.api.train.checkpoint_state import write_state
@@ -15,8 +15,14 @@ from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import constant
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_for
 from tensorfleet.ops.array.basic import no_op
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.checkpoint_loading import RestoreStatus
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.session.session import BaseSession
 
 
 class _GraphSaveable(SaveableObject):
@@ -26,12 +32,12 @@ class _GraphSaveable(SaveableObject):
         tensor = constant(text, dtypes.string, name="ObjectGraph")
         super().__init__(tensor, [SaveSpec(tensor, "", GRAPH_KEY)], GRAPH_KEY)
 
-    def restore(self, restored_tensors: list, restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Operation:
         """There is nothing to do with it."""
         return no_op()
 
 
-def _session(given: Any, what: str) -> Any:
+def checkpoint_session(given: BaseSession | None, what: str) -> Any:
     return session_for(given, get_default_graph(), "execute operation", what)
 
 
@@ -47,7 +53,7 @@ class Checkpoint:
     _is_tracked = True
     _untracked = frozenset({"_save_counter", "_counted"})
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         for name, value in sorted(kwargs.items()):
             if not hasattr(value, "__dict__") and not isinstance(value, (list, tuple, dict, Variable)):
                 raise ValueError(
@@ -72,29 +78,29 @@ class Checkpoint:
             self._needs_start = True
         return self._save_counter
 
-    def write(self, file_prefix: str, session: Any = None) -> str:
+    def write(self, file_prefix: str, session: BaseSession | None = None) -> str:
         """Writes a checkpoint at exactly this path; without a count, and without a mark as the latest."""
-        return self._write(str(file_prefix), _session(session, "write"))
+        return self._write(str(file_prefix), checkpoint_session(session, "write"))
 
-    def _write(self, path: str, session: Any) -> str:
+    def _write(self, path: str, session: BaseSession) -> str:
         objects = Objects(self)
         text = objects.message().SerializeToString(deterministic=True)
         saver = self._savers.get(text)
         if saver is None:
-            held: Any = {**objects.variables(), GRAPH_KEY: _GraphSaveable(text)}
+            held: dict[str, Any] = {**objects.variables(), GRAPH_KEY: _GraphSaveable(text)}
             saver = self._savers[text] = Saver(held, max_to_keep=0)
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         saver.save(session, path, write_meta_graph=False, write_state=False)
         return path
 
-    def save(self, file_prefix: str, session: Any = None) -> str:
+    def save(self, file_prefix: str, session: BaseSession | None = None) -> str:
         """Writes the next checkpoint, "prefix-1", "prefix-2", ...; the directory names it as the latest."""
-        session = _session(session, "save")
+        session = checkpoint_session(session, "save")
         path = self._write(f"{file_prefix}-{self._next(session)}", session)
         write_state(os.path.dirname(path), path, [path], relative=True)
         return path
 
-    def _next(self, session: Any) -> int:
+    def _next(self, session: BaseSession) -> int:
         """Counts one more checkpoint; the counter starts in the first session that needs it."""
         counter = self.save_counter
         if self._needs_start and not session.run(counter.is_initialized()):
@@ -102,8 +108,8 @@ class Checkpoint:
         self._needs_start = False
         return int(session.run(self._counted))
 
-    def restore(self, save_path: Any) -> Any:
-        """What restores the checkpoint at a path: call its `initialize_or_restore` or `run_restore_ops`."""
+    def restore(self, save_path: PathLike | None) -> RestoreStatus:
+        """The status of a restore from a path: call its `initialize_or_restore` or `run_restore_ops`."""
         from tensorfleet.api.train.checkpoint_loading import status_for
 
         self.save_counter  # noqa: B018 - it is restored with the rest

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tensorfleet.api.train.checkpoint_reader import GRAPH_KEY, NewCheckpointReader
+from tensorfleet.api.train.checkpoint import checkpoint_session
+from tensorfleet.api.train.checkpoint_reader import GRAPH_KEY, CheckpointReader, NewCheckpointReader
 from tensorfleet.api.train.object_graph import Objects
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.platform.compat import as_text
-from tensorfleet.graph.scopes import get_default_graph, session_for
 from tensorfleet.ops.array.basic import group
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import TrackableObjectGraph
+    from tensorfleet.session.session import BaseSession
 
-def status_for(root: Any, save_path: Any) -> _Status:
+
+def status_for(root: object, save_path: PathLike | None) -> RestoreStatus:
     """The status of a restore: from nothing, from a checkpoint of objects, or from one of names."""
     if save_path is None:
         return InitializationOnlyStatus(root)
@@ -28,60 +33,56 @@ def status_for(root: Any, save_path: Any) -> _Status:
     return status
 
 
-def _session(given: Any, what: str) -> Any:
-    return session_for(given, get_default_graph(), "execute operation", what)
-
-
-def _start(variables: list[Variable], session: Any) -> None:
+def _start(variables: list[Variable], session: BaseSession) -> None:
     if variables:
         session.run(group(*(v.initializer for v in variables)))
 
 
-class _Status:
-    """What is known about a restore; its methods give itself, so that they can be chained."""
+class RestoreStatus:
+    """The status of a restore. Its methods return itself, so that they can be chained."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: object) -> None:
         self._root = root
 
     def _variables(self) -> list[Variable]:
         return [v for v in Objects(self._root).variables().values() if isinstance(v, Variable)]
 
-    def expect_partial(self) -> Any:
+    def expect_partial(self) -> RestoreStatus:
         """Says that not everything in the checkpoint will be used; nothing complains about that here anyway."""
         return self
 
 
-class InitializationOnlyStatus(_Status):
+class InitializationOnlyStatus(RestoreStatus):
     """There was no checkpoint: variables start by their initializers."""
 
-    def assert_consumed(self) -> Any:
+    def assert_consumed(self) -> NoReturn:
         """Nothing was restored, which is an error."""
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
     assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: BaseSession | None = None) -> None:
         """Nothing can be restored, which is an error."""
         raise AssertionError(
             "No checkpoint specified, so no restore ops are available (save_path=None to Saver.restore)."
         )
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: BaseSession | None = None) -> None:
         """Runs the initializers of all variables."""
-        _start(self._variables(), _session(session, "initialize_or_restore"))
+        _start(self._variables(), checkpoint_session(session, "initialize_or_restore"))
 
 
-class _FromFile(_Status):
-    def __init__(self, root: Any, path: str) -> None:
+class _FromFile(RestoreStatus):
+    def __init__(self, root: object, path: str) -> None:
         super().__init__(root)
         self._path = path
         self._savers: dict[tuple[str, ...], Saver] = {}
 
     def _found(self) -> dict[str, Any]:
-        """What is restored, by key in the checkpoint."""
+        """The variables to restore, by key in the checkpoint."""
         raise AssertionError
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: BaseSession | None = None) -> None:
         """Gives all variables that are in the checkpoint their values."""
         found = self._found()
         if not found:
@@ -89,25 +90,25 @@ class _FromFile(_Status):
         keys = tuple(sorted(found))
         if keys not in self._savers:
             self._savers[keys] = Saver(found, max_to_keep=0)
-        self._savers[keys].restore(_session(session, "run_restore_ops"), self._path)
+        self._savers[keys].restore(checkpoint_session(session, "run_restore_ops"), self._path)
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: BaseSession | None = None) -> None:
         """Runs the initializers of variables that are not in the checkpoint, and restores the others."""
-        session = _session(session, "initialize_or_restore")
+        session = checkpoint_session(session, "initialize_or_restore")
         found = {id(v) for v in self._found().values()}
         _start([v for v in self._variables() if id(v) not in found], session)
         self.run_restore_ops(session)
 
 
 class CheckpointLoadStatus(_FromFile):
-    """A checkpoint of objects. They are matched when asked for: what was made since `restore` counts too."""
+    """A checkpoint of objects. They are matched at each call: objects made since `restore` count too."""
 
-    def __init__(self, root: Any, path: str, graph: Any) -> None:
+    def __init__(self, root: object, path: str, graph: TrackableObjectGraph) -> None:
         super().__init__(root, path)
         self._graph = graph
 
-    def restore_at_once(self, reader: Any) -> None:
-        """Gives objects that are no part of a graph, and ask for it, what they held when they were saved."""
+    def restore_at_once(self, reader: CheckpointReader) -> None:
+        """Restores objects outside the graph that ask for it."""
         objects, pairs = self._match()
         for saved, ours in pairs.items():
             take: Any = getattr(objects.nodes[ours], "_restored_at_once", None)
@@ -127,6 +128,7 @@ class CheckpointLoadStatus(_FromFile):
                 if child.local_name in here and child.node_id not in pairs:
                     pairs[child.node_id] = here[child.local_name]
                     left.append((child.node_id, here[child.local_name]))
+        # Slots are matched after the objects: by optimizer, variable and name, since nothing holds them.
         first = len(objects.nodes) - len(objects.slots)
         slots = {(s.optimizer, s.original, s.name): first + i for i, s in enumerate(objects.slots)}
         for saved, ours in list(pairs.items()):
@@ -184,7 +186,7 @@ def _is_counter(key: str) -> bool:
 class NameBasedSaverStatus(_FromFile):
     """A checkpoint of `tf.train.Saver`: variables are matched by their names."""
 
-    def __init__(self, root: Any, path: str, reader: Any) -> None:
+    def __init__(self, root: object, path: str, reader: CheckpointReader) -> None:
         super().__init__(root, path)
         self._names = set(reader.get_variable_to_shape_map())
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.checkpoint import Checkpoint
 from tensorfleet.api.train.checkpoint_state import get_checkpoint_state, remove_checkpoint, write_state
 from tensorfleet.base import logging
 from tensorfleet.base.formats.atomic_files import wait_for_disk
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import get_default_graph, session_for
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.variable import Variable
+    from tensorfleet.base.protos import CheckpointState
 
 
 @export("train.CheckpointManager")
@@ -45,7 +51,7 @@ class CheckpointManager:
         if state is not None:
             self._take_over(state)
 
-    def _take_over(self, state: Any) -> None:
+    def _take_over(self, state: CheckpointState) -> None:
         """Goes on with the checkpoints of another manager; those that none has written are left alone."""
         now = time.time()
         self._latest = state.model_checkpoint_path
@@ -61,18 +67,17 @@ class CheckpointManager:
             if min(stamp, now) > self._preserved:
                 self._kept[path] = min(stamp, now)
 
-    @property
-    def latest_checkpoint(self) -> str | None:
-        """The path of the latest checkpoint, for `Checkpoint.restore`; None when there is none."""
-        return self._latest
+    latest_checkpoint: str | None = readonly(
+        "_latest", "The path of the latest checkpoint, for `Checkpoint.restore`; None when there is none."
+    )
 
     @property
     def checkpoints(self) -> list[str]:
         """The paths that are kept track of, the oldest first; those kept for the hours are not among them."""
         return list(self._kept)
 
-    def save(self, checkpoint_number: Any = None) -> str:
-        """Writes a checkpoint, numbered by its counter or as given, and deletes what is too old; its path."""
+    def save(self, checkpoint_number: int | Tensor | Variable | None = None) -> str:
+        """Writes a checkpoint, numbered by its counter or as given, and deletes old ones; gives its path."""
         session = session_for(None, get_default_graph(), "execute operation", "save")
         if checkpoint_number is None:
             number = self._checkpoint._next(session)
@@ -81,6 +86,7 @@ class CheckpointManager:
             number = int(session.run(wanted) if hasattr(wanted, "op") else wanted)
         path = self._checkpoint._write(f"{self._prefix}-{number}", session)
         self._latest = path
+        # A checkpoint of the same number is written over: it is the newest now.
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         # First with all of them: should we be stopped in between, nothing is named that is not there.
@@ -103,6 +109,7 @@ class CheckpointManager:
         while self._max_to_keep is not None and len(self._kept) > self._max_to_keep:
             path, stamp = next(iter(self._kept.items()))
             del self._kept[path]
+            # Preserved: it leaves the list and stays on disk.
             if self._hours is not None and stamp - self._hours * 3600.0 >= self._preserved:
                 self._preserved = stamp
                 continue

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.api.variables.partitioned import PartitionInfo
+
 
 @export("contrib.framework.load_and_remap_matrix", "python.training.checkpoint_ops._load_and_remap_matrix")
 def load_and_remap_matrix(
-    ckpt_path: Any,
+    ckpt_path: PathLike | Sequence[str],
     old_tensor_name: str,
     new_row_vocab_offset: int,
     num_rows_to_load: int,
     new_col_vocab_size: int,
-    initializer: Callable,
+    initializer: Callable[..., TensorLike],
     old_row_vocab_size: int = -1,
     old_row_vocab_file: str | None = None,
     new_row_vocab_file: str | None = None,
@@ -83,7 +88,7 @@ def _places(new: str | None, old: str | None, first: int, count: int, old_size: 
     "python.training.checkpoint_ops._load_and_remap_matrix_initializer",
 )
 def load_and_remap_matrix_initializer(
-    ckpt_path: Any,
+    ckpt_path: PathLike | Sequence[str],
     old_tensor_name: str,
     new_row_vocab_size: int,
     new_col_vocab_size: int,
@@ -94,13 +99,15 @@ def load_and_remap_matrix_initializer(
     new_col_vocab_file: str | None = None,
     num_row_oov_buckets: int = 0,
     num_col_oov_buckets: int = 0,
-    initializer: Callable | None = None,
+    initializer: Callable[..., TensorLike] | None = None,
     max_rows_in_memory: int = -1,
-) -> Callable:
+) -> Callable[..., Tensor]:
     """An initializer, for a variable whole or cut by rows, that is `load_and_remap_matrix`."""
-    others: Callable = initializer or Zeros()
+    others: Callable[..., TensorLike] = initializer or Zeros()
 
-    def initial(shape: Any, dtype: Any = dtypes.float32, partition_info: Any = None) -> Tensor:
+    def initial(
+        shape: ShapeLike, dtype: DTypeLike = dtypes.float32, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         if dtypes.as_dtype(dtype) != dtypes.float32:
             raise TypeError(f"Currently, only float32 is supported. Received dtype: {dtype}")
         sizes = as_shape(shape).as_list()
@@ -136,7 +143,7 @@ def load_and_remap_matrix_initializer(
     "python.training.checkpoint_ops._load_embedding_initializer",
 )
 def load_embedding_initializer(
-    ckpt_path: Any,
+    ckpt_path: PathLike | Sequence[str],
     embedding_tensor_name: str,
     new_vocab_size: int,
     embedding_dim: int,
@@ -144,9 +151,9 @@ def load_embedding_initializer(
     new_vocab_file: str,
     old_vocab_size: int = -1,
     num_oov_buckets: int = 0,
-    initializer: Callable | None = None,
+    initializer: Callable[..., TensorLike] | None = None,
     max_rows_in_memory: int = -1,
-) -> Callable:
+) -> Callable[..., Tensor]:
     """An initializer of embeddings from those of a checkpoint; words without one have `initializer`'s values."""
     from tensorfleet.api.variables.initializers import TruncatedNormal
 

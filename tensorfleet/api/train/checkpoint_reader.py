@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.base.files import isdir
@@ -12,6 +10,10 @@ from tensorfleet.base.formats.checkpoint_v1 import open_checkpoint
 from tensorfleet.base.formats.checkpoint_writer import shape_of
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_text
+from tensorfleet.base.types import Array
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -19,7 +21,7 @@ GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 class CheckpointReader:
     """The tensors of a checkpoint by name."""
 
-    def __init__(self, filename: Any) -> None:
+    def __init__(self, filename: PathLike) -> None:
         self._bundle = open_checkpoint(as_text(filename))
 
     def has_tensor(self, tensor_str: str) -> bool:
@@ -40,7 +42,7 @@ class CheckpointReader:
         return {name: self._bundle.dtype(name) for name in self._bundle.names()}
 
     def debug_string(self) -> bytes:
-        """What the checkpoint holds, a line for each tensor and each part of one."""
+        """The contents of the checkpoint: a line for each tensor and each part of one."""
         from tensorfleet.base.protos import DataType
 
         lines = []
@@ -59,13 +61,13 @@ class CheckpointReader:
     "python.pywrap_tensorflow.NewCheckpointReader",
     "python.training.py_checkpoint_reader.NewCheckpointReader",
 )
-def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
+def NewCheckpointReader(filepattern: PathLike) -> CheckpointReader:
     """A reader of the checkpoint at this path."""
     return CheckpointReader(filepattern)
 
 
 @export("train.load_checkpoint")
-def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
     """A reader of a checkpoint, or of the latest one in a directory."""
     return NewCheckpointReader(checkpoint_in(ckpt_dir_or_file))
 
@@ -81,7 +83,7 @@ def object_keys(path: str) -> dict[str, str]:
     return {a.full_name: a.checkpoint_key for n in graph.nodes for a in n.attributes if a.full_name}
 
 
-def checkpoint_in(ckpt_dir_or_file: Any) -> str:
+def checkpoint_in(ckpt_dir_or_file: PathLike) -> str:
     """A checkpoint's path: as given, or the latest one in the directory given."""
     if isdir(ckpt_dir_or_file):
         latest = latest_checkpoint(ckpt_dir_or_file)
@@ -94,12 +96,13 @@ def checkpoint_in(ckpt_dir_or_file: Any) -> str:
 
 
 @export("train.load_variable")
-def load_variable(ckpt_dir_or_file: Any, name: str) -> np.ndarray:
+def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Array:
     """The value of a variable in a checkpoint."""
-    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+    value: Array = load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+    return value
 
 
 @export("train.list_variables")
-def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+def list_variables(ckpt_dir_or_file: PathLike) -> list[tuple[str, list[int]]]:
     """The names, sorted, and shapes of the variables in a checkpoint."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

@@ -7,14 +7,18 @@ import re
 import time
 from collections.abc import Sequence
 from glob import escape, glob
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import local_path
-from tensorfleet.base.formats.atomic_files import remove_files, sync_behind, whole_file
+from tensorfleet.base.formats.atomic_files import remove_files, sync_in_background, whole_file
 from tensorfleet.base.formats.checkpoint_reader import is_complete
 from tensorfleet.base.formats.checkpoint_writer import index_file
 from tensorfleet.base.naming import export
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
+    from tensorfleet.base.protos import CheckpointState
 
 STATE_FILE = "checkpoint"
 
@@ -30,7 +34,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_paths: Sequence[str] | None = None,
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
-) -> Any:
+) -> CheckpointState:
     """A `CheckpointState` with these paths, the latest last; relative to `save_dir` when that is relative."""
     from tensorfleet.base.protos import CheckpointState
 
@@ -46,6 +50,7 @@ def generate_checkpoint_state_proto(
             f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and "
             f"timestamps {list(stamps)})"
         )
+    # Relative paths let a directory be moved or mounted elsewhere together with its checkpoints.
     if not os.path.isabs(save_dir):
         paths = [p if os.path.isabs(p) else os.path.relpath(p, save_dir or ".") for p in paths]
     return CheckpointState(
@@ -115,7 +120,9 @@ def _relative(path: str, save_dir: str) -> str:
     "python.training.saver.get_checkpoint_state",
     "python.training.checkpoint_management.get_checkpoint_state",
 )
-def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+def get_checkpoint_state(
+    checkpoint_dir: PathLike, latest_filename: str | None = None
+) -> CheckpointState | None:
     """The `CheckpointState` of a directory, its paths made complete; None when there is none to read."""
     from google.protobuf import text_format
 
@@ -138,17 +145,20 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
     for i, name in enumerate(state.all_model_checkpoint_paths):
         state.all_model_checkpoint_paths[i] = os.path.join(folder, name)
+    # Only a machine that went down can have lost a checkpoint that a finished save wrote:
+    # docs/decisions/0012. On others a damaged checkpoint stays an error.
     if os.stat(path).st_mtime < _machine_started():
-        _pass_over_what_was_lost(state)
+        _skip_incomplete(state)
     return state
 
 
 def _machine_started() -> float:
+    # Boot time counts suspended time, too; where it is missing, the monotonic clock is near enough.
     return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def _pass_over_what_was_lost(state: Any) -> None:
-    """Where the latest checkpoint did not come to disk before the machine went down, names the one before it."""
+def _skip_incomplete(state: CheckpointState) -> None:
+    """Names the checkpoint before the latest if the latest was not synced before the machine went down."""
     latest = state.model_checkpoint_path
     for path in [latest, *reversed(state.all_model_checkpoint_paths)]:
         if is_complete(local_path(path)):
@@ -165,7 +175,7 @@ def _pass_over_what_was_lost(state: Any) -> None:
     "python.training.saver.latest_checkpoint",
     "python.training.checkpoint_management.latest_checkpoint",
 )
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """The path of the latest checkpoint in a directory, for `Saver.restore`; None when there is none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -176,7 +186,7 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
     return None
 
 
-def _main_files(prefix: Any) -> list[str]:
+def _main_files(prefix: PathLike) -> list[str]:
     """The files whose presence makes a checkpoint: an index, or the single file of the older format."""
     path = local_path(prefix)
     return next((found for p in (index_file(path), path) if (found := _matching(p))), [])
@@ -191,7 +201,7 @@ def _matching(path: str) -> list[str]:
     "python.training.saver.checkpoint_exists",
     "python.training.checkpoint_management.checkpoint_exists",
 )
-def checkpoint_exists(checkpoint_prefix: Any) -> bool:
+def checkpoint_exists(checkpoint_prefix: PathLike) -> bool:
     """Whether there is a checkpoint of that path."""
     return bool(_main_files(checkpoint_prefix))
 
@@ -213,7 +223,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
 
 @export("train.remove_checkpoint")
 def remove_checkpoint(
-    checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+    checkpoint_prefix: PathLike, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Deletes the files of a checkpoint, its MetaGraph included."""
     path = local_path(checkpoint_prefix)
@@ -222,9 +232,9 @@ def remove_checkpoint(
     remove_files(_files(path, meta_graph_suffix))
 
 
-def start_to_disk(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
-    """Has a checkpoint put on disk while the program goes on; when this returns, the one before it is there."""
-    sync_behind(_files(local_path(checkpoint_prefix), meta_graph_suffix))
+def start_sync(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
+    """Starts to sync a checkpoint to disk in a thread. When this returns, the one before it is synced."""
+    sync_in_background(_files(local_path(checkpoint_prefix), meta_graph_suffix))
 
 
 def _files(path: str, meta_graph_suffix: str) -> list[str]:

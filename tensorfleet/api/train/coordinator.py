@@ -1,19 +1,23 @@
-"""`tf.train.Coordinator`: threads that stop together, and the first failure of any of them told to all."""
+"""`tf.train.Coordinator`: threads that stop together, with the first error of any of them."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
+
+#: An exception, or the tuple of `sys.exc_info()`.
+StopReason: TypeAlias = "BaseException | tuple[Any, Any, Any]"
 
 # How often to look whether threads ended on their own, in seconds.
-_PATIENCE = 0.05
+_POLL_SECONDS = 0.05
 
 
 @export("train.Coordinator")
@@ -25,7 +29,7 @@ class Coordinator:
     those of `clean_stop_exception_types` (by default `tf.errors.OutOfRangeError`), which only mean the end.
     """
 
-    def __init__(self, clean_stop_exception_types: Any = None) -> None:
+    def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
         if clean_stop_exception_types is None:
             clean_stop_exception_types = (errors.OutOfRangeError,)
         self._clean_stop_exception_types = tuple(clean_stop_exception_types)
@@ -35,11 +39,12 @@ class Coordinator:
         self._joined = False
         self._registered_threads: set[threading.Thread] = set()
 
-    def _reported(self, ex: Any) -> BaseException | None:
-        """The exception behind what was given to `request_stop`; None when it means a clean stop."""
+    def _reported(self, ex: StopReason | None) -> BaseException | None:
+        """The exception in an argument of `request_stop`; None when it means a clean stop."""
         if isinstance(ex, tuple):
             kind, value, trace = ex
             error = value if isinstance(value, BaseException) else kind(value)
+            # An exception that was raised has its traceback; one that was only made gets the caller's.
             if trace is not None and error.__traceback__ is None:
                 error = error.with_traceback(trace)
         elif ex is None or isinstance(ex, BaseException):
@@ -48,14 +53,16 @@ class Coordinator:
             error = ValueError(f"request_stop takes an exception or sys.exc_info(), not {ex!r}.")
         return None if isinstance(error, self._clean_stop_exception_types) else error
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: StopReason | None = None) -> None:
         """Asks all threads to stop. `ex`, an exception or `sys.exc_info()`, will be raised by `join`."""
         error = self._reported(ex)
         with self._lock:
+            # Nobody joins again, so that an error would be lost: it is raised here.
             if self._joined:
                 if error is not None:
                     raise error
                 return
+            # The first reason counts; the others usually follow from it.
             if not self._stop_event.is_set():
                 if error is not None:
                     logging.info("Error reported to Coordinator: %s, %s", type(error).__name__, error)
@@ -92,7 +99,7 @@ class Coordinator:
 
     def join(
         self,
-        threads: Any = None,
+        threads: Iterable[threading.Thread] | None = None,
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
@@ -106,7 +113,8 @@ class Coordinator:
             waited = [*given, *(self._registered_threads - given)]
         for t in waited:
             while t.is_alive() and not self._stop_event.is_set():
-                t.join(_PATIENCE)
+                t.join(_POLL_SECONDS)
+        # One grace period for all threads together, as in TensorFlow.
         deadline = time.monotonic() + stop_grace_period_secs
         for t in waited:
             if t.is_alive():
@@ -123,10 +131,7 @@ class Coordinator:
                 raise RuntimeError(f"Coordinator stopped with threads still running: {names}")
             logging.info("Coordinator stopped with threads still running: %s", names)
 
-    @property
-    def joined(self) -> bool:
-        """Whether `join` has been called since the threads were last started."""
-        return self._joined
+    joined: bool = readonly("_joined", "Whether `join` has been called since the threads were last started.")
 
     def raise_requested_exception(self) -> None:
         """Raises the exception that `request_stop` was given, if any."""
@@ -137,9 +142,9 @@ class Coordinator:
 
 @export("train.LooperThread")
 class LooperThread(threading.Thread):
-    """A thread that calls something again and again until its coordinator says stop.
+    """A thread that calls a function again and again until its coordinator stops.
 
-    What it calls is `target`, or `run_loop()` of a subclass: every `timer_interval_secs`, or without a pause
+    It calls `target`, or `run_loop()` of a subclass: every `timer_interval_secs`, or without a pause
     when that is None. An exception stops the coordinator.
     """
 
@@ -147,9 +152,9 @@ class LooperThread(threading.Thread):
         self,
         coord: Coordinator,
         timer_interval_secs: float | None,
-        target: Callable | None = None,
-        args: Any = None,
-        kwargs: Any = None,
+        target: Callable[..., Any] | None = None,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
@@ -168,9 +173,9 @@ class LooperThread(threading.Thread):
     def loop(
         coord: Coordinator,
         timer_interval_secs: float | None,
-        target: Callable,
-        args: Any = None,
-        kwargs: Any = None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
         """Starts a LooperThread that calls `target`, and returns it."""
         looper = LooperThread(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
@@ -187,6 +192,7 @@ class LooperThread(threading.Thread):
             else:
                 next_time = time.monotonic()
                 while not self._coord.wait_for_stop(max(next_time - time.monotonic(), 0)):
+                    # From the planned time, not from now: a slow round does not shift all later ones.
                     next_time += self._timer_interval_secs
                     self.run_loop()
             self.stop_loop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.graph.operation import Operation
 
-# What lives on parameter servers unless `ps_ops` says otherwise: everything that holds parameters.
+# The default of `ps_ops`: every op that holds parameters lives on parameter servers.
 STANDARD_PS_OPS = [
     "Variable",
     "VariableV2",
@@ -34,7 +35,7 @@ def replica_device_setter(
     ps_device: str = "/job:ps",
     worker_device: str = "/job:worker",
     merge_devices: bool = True,
-    cluster: Any = None,
+    cluster: ClusterSpec | Mapping[str, Any] | None = None,
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:
@@ -75,7 +76,7 @@ class ReplicaDeviceChooser:
         self._on_servers = on_servers
         self._strategy = strategy
 
-    def device_function(self, op: Any) -> str:
+    def device_function(self, op: Operation) -> str:
         """The device of `op`: a server's for what holds state, else the worker's, under what `op` has already."""
         if not self._merge_devices and op.device:
             return op.device
@@ -97,7 +98,7 @@ class RoundRobinStrategy:
         self._num_tasks = num_tasks
         self._next_task = 0
 
-    def __call__(self, unused_op: Any) -> int:
+    def __call__(self, unused_op: Operation) -> int:
         task = self._next_task
         self._next_task = (task + 1) % self._num_tasks
         return task
@@ -111,7 +112,8 @@ class RandomStrategy:
         self._num_tasks = num_ps_tasks
         self._seed = seed
 
-    def __call__(self, op: Any) -> int:
+    def __call__(self, op: Operation) -> int:
+        # Not `hash`: Python salts it in each process, and all workers must agree.
         number = int(hashlib.sha256(op.name.encode()).hexdigest(), 16)
         return (number ^ self._seed) % self._num_tasks
 
@@ -125,18 +127,19 @@ class GreedyLoadBalancingStrategy:
         self._load_fn = load_fn
         self._ps_loads = np.zeros(num_tasks)
 
-    def __call__(self, op: Any) -> int:
+    def __call__(self, op: Operation) -> int:
         task = int(np.argmin(self._ps_loads))
         self._ps_loads[task] += self._load_fn(op)
         return task
 
 
 @export("contrib.training.byte_size_load_fn")
-def byte_size_load_fn(op: Any) -> int:
+def byte_size_load_fn(op: Operation) -> int:
     """The bytes of an operation's first output: the load of a variable."""
     if op.type == "VarHandleOp":
         dtype, shape = op.get_attr("dtype"), TensorShape(op.get_attr("shape"))
     else:
         dtype, shape = op.outputs[0].dtype, op.outputs[0].shape
     shape.assert_is_fully_defined()
-    return shape.num_elements() * dtype.size
+    size: int = shape.num_elements() * dtype.size
+    return size

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.summary.summary import merge_all
-from tensorfleet.api.summary.writer import FileWriterCache
+from tensorfleet.api.summary.writer import FileWriter, FileWriterCache
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.api.train.global_step import get_global_step
 from tensorfleet.api.train.hooks import FinalOpsHook
 from tensorfleet.api.train.monitored_session import ChiefSessionCreator, MonitoredSession
 from tensorfleet.api.train.scaffold import Scaffold
-from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
+from tensorfleet.api.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.api.variables.scope import get_variable
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_collection
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.api.variables.variable import Variable
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.session.session import BaseSession
 
 _PRIVATE = "python.training.evaluation._"
 _CONTRIB = "contrib.training."
-_LOOK_EVERY = 1.0  # seconds between looks for a new checkpoint
+# TensorFlow's default.
+_POLL_SECONDS = 1.0  # seconds between looks for a new checkpoint
 
 
 def _names(name: str) -> list[str]:
@@ -39,7 +52,7 @@ _ITERATE = ("checkpoints_iterator", "python.training.checkpoint_utils.checkpoint
 def wait_for_new_checkpoint(
     checkpoint_dir: str,
     last_checkpoint: str | None = None,
-    seconds_to_sleep: float = _LOOK_EVERY,
+    seconds_to_sleep: float = _POLL_SECONDS,
     timeout: float | None = None,
 ) -> str | None:
     """The path of the latest checkpoint once there is one that is not `last_checkpoint`; None after `timeout` seconds."""
@@ -64,12 +77,13 @@ def checkpoints_iterator(
 ) -> Iterator[str]:
     """The path of each new checkpoint of a folder, at most one per `min_interval_secs`.
 
-    Ends when none came for `timeout` seconds and `timeout_fn`, if there is one, says that no more will come.
+    Ends when none came for `timeout` seconds, unless `timeout_fn` is given and returns False.
     """
     last = None
     while True:
         found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
         if found is None:
+            # Without a function to ask, one timeout is the end.
             if timeout_fn is None:
                 logging.info("Timed-out waiting for a checkpoint.")
                 return
@@ -85,14 +99,14 @@ def checkpoints_iterator(
 
 
 @export(*_names("get_or_create_eval_step"))
-def get_or_create_eval_step() -> Any:
+def get_or_create_eval_step() -> Variable:
     """The variable that counts the steps of an evaluation."""
-    found = get_collection(GraphKeys.EVAL_STEP)
+    found: list[Variable] = get_collection(GraphKeys.EVAL_STEP)
     if len(found) > 1:
         raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
     if found:
         return found[0]
-    return get_variable(
+    made: Variable = get_variable(
         "eval_step",
         shape=[],
         dtype=dtypes.int64,
@@ -100,26 +114,28 @@ def get_or_create_eval_step() -> Any:
         trainable=False,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
     )
+    return made
 
 
 @export(*_names("StopAfterNEvalsHook"))
 class StopAfterNEvalsHook(SessionRunHook):
-    """Ends an evaluation after so many steps; never, with None."""
+    """Ends an evaluation after `num_evals` steps; never, with None."""
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._num_evals = num_evals
         self._log_progress = log_progress
-        self._evals_completed: Any = None
+        self._evals_completed: Tensor | None = None
+        # About ten lines per evaluation, and every step of a short one.
         self._log_every = 1 if num_evals is None or num_evals < 20 else math.floor(num_evals / 10)
 
-    def _set_evals_completed_tensor(self, updated_eval_step: Any) -> None:
+    def _set_evals_completed_tensor(self, updated_eval_step: Tensor) -> None:
         self._evals_completed = updated_eval_step
 
-    def before_run(self, run_context: Any) -> SessionRunArgs:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Asks for the number of steps so far."""
         return SessionRunArgs({"evals_completed": self._evals_completed})
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Ends the evaluation when it has had enough steps."""
         done = run_values.results["evals_completed"]
         if self._log_progress and (done % self._log_every == 0 or done == self._num_evals):
@@ -135,14 +151,14 @@ class SummaryAtEndHook(SessionRunHook):
     def __init__(
         self,
         log_dir: str | None = None,
-        summary_writer: Any = None,
-        summary_op: Any = None,
-        feed_dict: Any = None,
+        summary_writer: FileWriter | None = None,
+        summary_op: Tensor | None = None,
+        feed_dict: FeedDict | None = None,
     ) -> None:
         if (log_dir is None) == (summary_writer is None):
             raise ValueError("exactly one of log_dir or summary_writer should be provided.")
         self._log_dir = log_dir
-        self._writer = summary_writer
+        self._writer: Any = summary_writer
         self._summary_op = summary_op
         self._feed_dict = feed_dict
 
@@ -154,7 +170,7 @@ class SummaryAtEndHook(SessionRunHook):
             self._summary_op = merge_all()
         self._global_step = get_global_step()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Writes them."""
         if self._summary_op is not None:
             step = 0 if self._global_step is None else session.run(self._global_step)
@@ -162,7 +178,7 @@ class SummaryAtEndHook(SessionRunHook):
         self._writer.flush()
 
 
-def _counting(eval_ops: Any, step: Any) -> tuple[Any, Any]:
+def _counting(eval_ops: Fetches, step: Variable) -> tuple[Any, Any]:
     """The operations of a step together with one that counts it, and the number after it."""
     updated = step.assign_add(1, use_locking=True)
     if isinstance(eval_ops, dict):
@@ -176,13 +192,13 @@ def _counting(eval_ops: Any, step: Any) -> tuple[Any, Any]:
 def evaluate_once(
     checkpoint_path: str,
     master: str = "",
-    scaffold: Any = None,
-    eval_ops: Any = None,
-    feed_dict: Any = None,
-    final_ops: Any = None,
-    final_ops_feed_dict: Any = None,
-    hooks: Any = None,
-    config: Any = None,
+    scaffold: Scaffold | None = None,
+    eval_ops: Fetches = None,
+    feed_dict: FeedDict | None = None,
+    final_ops: Fetches = None,
+    final_ops_feed_dict: FeedDict | None = None,
+    hooks: Iterable[SessionRunHook] | None = None,
+    config: ConfigProto | None = None,
 ) -> Any:
     """Evaluates the default graph with the variables of one checkpoint; gives the values of `final_ops` at the end.
 
@@ -200,14 +216,14 @@ def evaluate_once(
 def evaluate_repeatedly(
     checkpoint_dir: str,
     master: str = "",
-    scaffold: Any = None,
-    eval_ops: Any = None,
-    feed_dict: Any = None,
-    final_ops: Any = None,
-    final_ops_feed_dict: Any = None,
+    scaffold: Scaffold | None = None,
+    eval_ops: Fetches = None,
+    feed_dict: FeedDict | None = None,
+    final_ops: Fetches = None,
+    final_ops_feed_dict: FeedDict | None = None,
     eval_interval_secs: float = 60,
-    hooks: Any = None,
-    config: Any = None,
+    hooks: Iterable[SessionRunHook] | None = None,
+    config: ConfigProto | None = None,
     max_number_of_evaluations: int | None = None,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
@@ -223,9 +239,16 @@ def evaluate_repeatedly(
 
 
 class Evaluation:
-    """What all evaluations of one graph share: it is built once."""
+    """The operations of all evaluations of one graph, built once."""
 
-    def __init__(self, scaffold: Any, eval_ops: Any, final_ops: Any, final_feed: Any, hooks: Any) -> None:
+    def __init__(
+        self,
+        scaffold: Scaffold,
+        eval_ops: Fetches,
+        final_ops: Fetches,
+        final_feed: FeedDict | None,
+        hooks: Iterable[SessionRunHook] | None,
+    ) -> None:
         step = get_or_create_eval_step()
         self._scaffold = scaffold
         self._ops = eval_ops
@@ -238,7 +261,9 @@ class Evaluation:
                     hook._set_evals_completed_tensor(now)
         self._final = FinalOpsHook(final_ops, final_feed)
 
-    def run(self, path: str | None, master: str, feed_dict: Any, config: Any) -> Any:
+    def run(
+        self, path: str | None, master: str, feed_dict: FeedDict | None, config: ConfigProto | None
+    ) -> Any:
         """Evaluates one checkpoint."""
         creator = ChiefSessionCreator(
             scaffold=self._scaffold, checkpoint_filename_with_path=path, master=master, config=config

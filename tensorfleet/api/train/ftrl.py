@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.optimizer import Optimizer, cast
 from tensorfleet.api.train.optimizers import one_op
 from tensorfleet.api.variables.initializers import Ones
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, ShapeLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import Hyperparameter
+    from tensorfleet.api.variables.partitioned import PartitionInfo
+    from tensorfleet.api.variables.variable import Variable
 
 
 @export("train.FtrlOptimizer")
@@ -22,7 +28,7 @@ class FtrlOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -49,10 +55,13 @@ class FtrlOptimizer(Optimizer):
         self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
         self._accum_name = accum_name
         self._linear_name = linear_name
+        # Only V2 has shrinkage. Without it TensorFlow's graphs have V1.
         self._op_name = "FtrlV2" if l2_shrinkage_regularization_strength > 0.0 else "Ftrl"
 
-    def _create_slots(self, var_list: list) -> None:
-        def start(shape: Any, dtype: Any = dtypes.float32, partition_info: Any = None) -> Tensor:
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        def start(
+            shape: ShapeLike, dtype: DTypeLike = dtypes.float32, partition_info: PartitionInfo | None = None
+        ) -> Tensor:
             return Ones()(shape, dtype) * self._initial_accumulator_value
 
         for v in var_list:
@@ -66,13 +75,13 @@ class FtrlOptimizer(Optimizer):
         for name in _FTRL_STRENGTHS:
             setattr(self, f"_{name}_tensor", to_tensor(getattr(self, f"_{name}"), name=name))
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [grad, *self._rates(var)]
 
-    def _sparse_inputs(self, grad: Any, var: Any, indices: Any) -> list:
+    def _sparse_inputs(self, grad: Tensor, var: Variable, indices: Tensor) -> list[Any]:
         return [grad, indices, *self._rates(var)]
 
-    def _rates(self, var: Any) -> list:
+    def _rates(self, var: Variable) -> list[Tensor]:
         l1, l2, shrinkage, power = (cast(getattr(self, f"_{n}_tensor"), var.dtype) for n in _FTRL_STRENGTHS)
         rate = cast(self._learning_rate_tensor, var.dtype)
         return [rate, l1, l2, shrinkage, power] if self._op_name == "FtrlV2" else [rate, l1, l2, power]

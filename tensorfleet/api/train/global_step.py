@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.api.variables.scope import get_variable
@@ -13,9 +13,12 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import AnySession, GlobalStep
+
 
 @export("train.global_step")
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: AnySession, global_step_tensor: GlobalStep) -> int:
     """The current value of the global step, as a Python int."""
     return int(sess.run(global_step_tensor))
 
@@ -46,7 +49,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
     with graph.as_default(), graph.name_scope(None):
-        return get_variable(
+        step: Variable = get_variable(
             GraphKeys.GLOBAL_STEP,
             shape=[],
             dtype=dtypes.int64,
@@ -55,6 +58,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
             aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
         )
+    return step
 
 
 @export(
@@ -70,7 +74,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 
 @export("train.assert_global_step")
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: GlobalStep) -> None:
     """TypeError unless this is a scalar integer variable or tensor."""
     if not isinstance(global_step_tensor, (Variable, Tensor)):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')

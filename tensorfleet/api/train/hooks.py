@@ -1,10 +1,10 @@
-"""Hooks that watch a training: when to stop, what to log, what to feed."""
+"""Hooks that watch a training: they stop it, log values, feed values."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,17 @@ from tensorfleet.api.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from tensorfleet.api.train.waiting import for_steps
+from tensorfleet.api.train.waiting import step_stall_timer
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import add_to_collection, get_collection, get_default_graph, name_scope
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.coordinator import Coordinator
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.session.session import BaseSession
 
 STEP_READ = "global_step_read_op_cache"
 
@@ -28,23 +35,24 @@ def _names(name: str) -> list[str]:
     return [f"train.{name}", f"estimator.{name}", f"python.training.basic_session_run_hooks.{name}"]
 
 
-def step_for(hook: str) -> Any:
+def step_for(hook: str) -> Tensor:
     """A copy of the global step, which this hook cannot do without, usually from before a run increases it."""
-    found = get_collection(STEP_READ)
+    found: list[Tensor] = get_collection(STEP_READ)
     if found:
         return found[0]
     step = get_global_step()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.")
     with name_scope(None), name_scope(f"{step.op.name}/"):
-        copy = step + 0
+        # Not the variable: a fetched reference is read at the end of the step, after it was increased.
+        copy: Tensor = step + 0
     add_to_collection(STEP_READ, copy)
     return copy
 
 
 @export(*_names("SecondOrStepTimer"))
 class SecondOrStepTimer:
-    """Says when something is due that is done every so many seconds or steps."""
+    """A timer for actions that are due every N seconds or steps."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if every_secs is None and every_steps is None:
@@ -101,7 +109,7 @@ class StopAtStepHook(SessionRunHook):
         """Finds the global step."""
         self._args = SessionRunArgs(step_for("StopAtStepHook"))
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Counts from the step a training starts at, also when that is restored; once."""
         if self._last_step is None:
             assert self._num_steps is not None
@@ -132,11 +140,11 @@ class LoggingTensorHook(SessionRunHook):
 
     def __init__(
         self,
-        tensors: Any,
+        tensors: Mapping[str, Any] | Iterable[Any],
         every_n_iter: int | None = None,
         every_n_secs: float | None = None,
         at_end: bool = False,
-        formatter: Callable[[dict], str] | None = None,
+        formatter: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
         given = (every_n_iter is not None) + (every_n_secs is not None)
         if given > 1 or (given == 0 and not at_end):
@@ -170,12 +178,12 @@ class LoggingTensorHook(SessionRunHook):
             self._log_tensors(run_values.results)
         self._iter_count += 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Logs the last values."""
         if self._at_end:
             self._log_tensors(session.run(self._args.fetches))
 
-    def _log_tensors(self, values: dict) -> None:
+    def _log_tensors(self, values: dict[str, Any]) -> None:
         elapsed = self._timer.update_last_triggered_step(self._iter_count)[0] if self._timer else None
         if self._formatter:
             logging.info(self._formatter(values))
@@ -188,7 +196,7 @@ class LoggingTensorHook(SessionRunHook):
             logging.info("%s (%.3f sec)", text, elapsed)
 
 
-def graph_element(obj: Any) -> Any:
+def graph_element(obj: object) -> Any:
     """A tensor of the current graph, given itself or by name; an operation's name stands for its one output."""
     graph = get_default_graph()
     if not isinstance(obj, str):
@@ -217,7 +225,7 @@ class NanLossDuringTrainingError(RuntimeError):
 class NanTensorHook(SessionRunHook):
     """Raises `NanLossDuringTrainingError` when the loss is NaN, or with `fail_on_nan_loss=False` just stops."""
 
-    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+    def __init__(self, loss_tensor: Tensor, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor
         self._fail_on_nan_loss = fail_on_nan_loss
 
@@ -261,9 +269,10 @@ class GlobalStepWaiterHook(SessionRunHook):
             return
         logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
         logged = 0
-        patience = for_steps()
+        patience = step_stall_timer()
         while (step := run_context.session.run(self._global_step_tensor)) < self._wait_until_step:
             patience.look(step, f"global step {self._wait_until_step} before starting training; it is {step}")
+            # A line for each look would fill the log: the wait may take hours.
             if step - logged > 1000:
                 logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
@@ -276,19 +285,16 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 @export(*_names("FinalOpsHook"))
 class FinalOpsHook(SessionRunHook):
-    """Runs `final_ops` when training ends; `final_ops_values` has what they gave."""
+    """Runs `final_ops` when training ends; `final_ops_values` has their values."""
 
-    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
+    def __init__(self, final_ops: Fetches, final_ops_feed_dict: FeedDict | None = None) -> None:
         self._final_ops = final_ops
         self._final_ops_feed_dict = final_ops_feed_dict
         self._final_ops_values: Any = None
 
-    @property
-    def final_ops_values(self) -> Any:
-        """The values, once training has ended."""
-        return self._final_ops_values
+    final_ops_values: Any = readonly("_final_ops_values", "The values, once training has ended.")
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Runs the operations."""
         if self._final_ops is None:
             return
@@ -305,9 +311,9 @@ class FinalOpsHook(SessionRunHook):
 
 @export(*_names("FeedFnHook"))
 class FeedFnHook(SessionRunHook):
-    """Feeds what `feed_fn()` returns, a dictionary, to every run."""
+    """Feeds the dictionary that `feed_fn()` returns to every run."""
 
-    def __init__(self, feed_fn: Callable[[], dict]) -> None:
+    def __init__(self, feed_fn: Callable[[], FeedDict]) -> None:
         self.feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tensorfleet.api.summary.writer import FileWriterCache
+from tensorfleet.api.summary.writer import FileWriter, FileWriterCache
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.api.train.global_step import get_global_step
 from tensorfleet.api.train.hooks import SecondOrStepTimer, _names, step_for
@@ -18,30 +18,40 @@ from tensorfleet.api.train.session_run_hook import (
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.coordinator import Coordinator
+    from tensorfleet.api.train.saver import Saver
+    from tensorfleet.api.train.scaffold import Scaffold
+    from tensorfleet.api.train.types import GlobalStep, PathLike
+    from tensorfleet.session.session import BaseSession
 
 
 @export(*_names("CheckpointSaverListener"))
 class CheckpointSaverListener:
-    """The base of what acts around every checkpoint of a `CheckpointSaverHook`. All of it does nothing."""
+    """The base of listeners of a `CheckpointSaverHook`. Its methods do nothing."""
 
     def begin(self) -> None:
         """Called once, before the graph is finalized."""
 
-    def before_save(self, session: Any, global_step_value: int) -> None:
+    def before_save(self, session: BaseSession, global_step_value: int) -> None:
         """Called before a checkpoint is written."""
 
-    def after_save(self, session: Any, global_step_value: int) -> Any:
+    def after_save(self, session: BaseSession, global_step_value: int) -> bool | None:
         """Called after a checkpoint is written; return True to end the training."""
 
-    def end(self, session: Any, global_step_value: int) -> None:
+    def end(self, session: BaseSession, global_step_value: int) -> None:
         """Called when training ends, after the last checkpoint."""
 
 
-def saved_or_told(saver: Any, session: Any, path: str, step: Any, last: bool = False) -> bool:
+def save_or_log(
+    saver: Saver, session: BaseSession, path: str, step: int | GlobalStep | None, last: bool = False
+) -> bool:
     """Saves a checkpoint. On a full disk the one before is left as it was, and that is logged: training goes on.
 
-    The `last` one is an error: a program that ends well has saved what it trained.
+    A failure of the `last` one is an error: a program that ends well has saved its variables.
     """
     try:
         saver.save(session, path, global_step=step)
@@ -70,13 +80,13 @@ class CheckpointSaverHook(SessionRunHook):
 
     def __init__(
         self,
-        checkpoint_dir: str,
+        checkpoint_dir: PathLike,
         save_secs: float | None = None,
         save_steps: int | None = None,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
-        listeners: Any = None,
+        scaffold: Scaffold | None = None,
+        listeners: list[CheckpointSaverListener] | None = None,
     ) -> None:
         logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
@@ -102,11 +112,11 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Writes the graph and the first checkpoint."""
         step = session.run(self._args.fetches)
         graph = get_default_graph()
-        write_graph(graph.as_graph_def(add_shapes=True), self._checkpoint_dir, "graph.pbtxt")
+        write_graph(graph.as_graph_def(add_shapes=True), os.fspath(self._checkpoint_dir), "graph.pbtxt")
         saver = self._get_saver()
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(
@@ -130,16 +140,17 @@ class CheckpointSaverHook(SessionRunHook):
             if self._save(run_context.session, step):
                 run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Saves the last state, unless that was done."""
         step = session.run(self._args.fetches)
+        # The last state is saved already, unless the disk was full then.
         if step != self._timer.last_triggered_step() or step == self._unsaved_step:
             self._is_last = True
             self._save(session, step)
         for listener in self._listeners:
             listener.end(session, step)
 
-    def _save(self, session: Any, step: int) -> bool:
+    def _save(self, session: BaseSession, step: int) -> bool:
         """Saves; returns whether a listener wants the training to end."""
         from tensorfleet.base.protos import SessionLog
 
@@ -148,7 +159,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver = self._get_saver()
         assert saver is not None
-        if not saved_or_told(saver, session, self._save_path, step, self._is_last):
+        if not save_or_log(saver, session, self._save_path, step, self._is_last):
             self._unsaved_step = step
             return False
         self._unsaved_step = None
@@ -192,8 +203,8 @@ class StepCounterHook(SessionRunHook):
         self,
         every_n_steps: int | None = 100,
         every_n_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
+        output_dir: PathLike | None = None,
+        summary_writer: FileWriter | None = None,
     ) -> None:
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
@@ -260,10 +271,10 @@ class SummarySaverHook(SessionRunHook):
         self,
         save_steps: int | None = None,
         save_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
-        scaffold: Any = None,
-        summary_op: Any = None,
+        output_dir: PathLike | None = None,
+        summary_writer: FileWriter | None = None,
+        scaffold: Scaffold | None = None,
+        summary_op: Tensor | list[Tensor] | tuple[Tensor, ...] | None = None,
     ) -> None:
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
@@ -300,28 +311,27 @@ class SummarySaverHook(SessionRunHook):
         if self._request_summary:
             step = run_context.session.run(self._global_step_tensor)
             if self._next_step is None:
-                self._note_start(step)
+                from tensorfleet.base.protos import SessionLog
+
+                self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
             self._timer.update_last_triggered_step(step)
             for summary in results.get("summary", ()):
                 self._summary_writer.add_summary(summary, step)
         self._next_step = step + 1
 
-    def end(self, session: Any = None) -> None:
+    def end(self, session: BaseSession | None = None) -> None:
         """Sees that everything reaches the file."""
         if self._summary_writer:
             self._summary_writer.flush()
+            # Summaries that were lost in between are logged; at the end it is an error, as for the last
+            # checkpoint.
             lost = getattr(getattr(self._summary_writer, "event_writer", None), "lost", None)
             if lost is not None:
                 raise errors.ResourceExhaustedError(
                     None, None, f"Could not write the last summaries: {lost.message}. Make room on the disk."
                 )
 
-    def _note_start(self, step: int) -> None:
-        from tensorfleet.base.protos import SessionLog
-
-        self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
-
-    def _get_summary_op(self) -> list | None:
+    def _get_summary_op(self) -> list[Tensor] | None:
         found = self._summary_op
         if found is None and self._scaffold is not None and self._scaffold.summary_op is not None:
             found = self._scaffold.summary_op

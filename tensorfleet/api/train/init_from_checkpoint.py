@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.checkpoint_reader import checkpoint_in, load_checkpoint
 from tensorfleet.api.train.saveables import saveables_of
@@ -12,11 +12,17 @@ from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply_list
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import device
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
 
 
 @export("train.init_from_checkpoint")
-def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
+def init_from_checkpoint(
+    ckpt_dir_or_file: PathLike, assignment_map: Mapping[str, Any] | Iterable[tuple[str, Any]]
+) -> None:
     """Makes variables start with values from a checkpoint; call it before making the initializing operation.
 
     `assignment_map` maps names in the checkpoint to variables, lists of a variable's parts, or names of
@@ -27,8 +33,10 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
     shapes = load_checkpoint(path).get_variable_to_shape_map()
     store = store_of()
     parts = {p.op.name for v in store.partitioned.values() for p in v}
+    # A partitioned variable is matched by the name of the whole, never by its parts.
     known = {n: v for n, v in store.vars.items() if n not in parts} | dict(store.partitioned)
     pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map
+    # Sorted, so that operations get the same names in every process of a cluster.
     for saved, target in sorted(pairs, key=lambda item: item[0]):
         variable = known.get(target) if isinstance(target, str) else target
         if variable is not None:
@@ -42,7 +50,12 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
             _start_from(known[name], path, tensor)
 
 
-def _check(saved: str, variable: Any, shapes: dict[str, list[int]], path: str) -> None:
+def _check(
+    saved: str,
+    variable: Variable | PartitionedVariable | list[Variable] | tuple[Variable, ...],
+    shapes: dict[str, list[int]],
+    path: str,
+) -> None:
     if saved not in shapes:
         raise ValueError(f"Tensor {saved} is not found in {path} checkpoint {shapes}")
     if isinstance(variable, (list, tuple)):
@@ -67,7 +80,9 @@ def _in_scope(saved: str, target: str, known: dict[str, Any]) -> list[tuple[str,
     return [(name, old + name[len(prefix) :]) for name in sorted(known) if name.startswith(prefix)]
 
 
-def _start_from(variable: Any, path: str, tensor: str) -> None:
+def _start_from(
+    variable: Variable | PartitionedVariable | list[Variable] | tuple[Variable, ...], path: str, tensor: str
+) -> None:
     if isinstance(variable, (list, tuple, PartitionedVariable)):
         for part in variable:
             _initialize(part, path, tensor, part._save_slice_info.spec)
@@ -77,11 +92,17 @@ def _start_from(variable: Any, path: str, tensor: str) -> None:
 
 def _initialize(variable: Variable, path: str, tensor: str, spec: str) -> None:
     kind = variable.dtype.base_dtype
+    # Read by the CPU of the task that has the variable: the value need not travel.
     with device(variable.device), device("/cpu:0"):
         (value,) = apply_list(
             "RestoreV2", path, [tensor], [spec], dtypes=[kind], name="checkpoint_initializer"
         )
         value.set_shape(variable.get_shape())
+    start_with(variable, value)
+
+
+def start_with(variable: Variable, value: Tensor) -> None:
+    """Makes a variable start with a value, whatever its initializer was."""
     made = saveables_of([variable])[0].restore([value], None)
-    variable._initializer_op = getattr(made, "op", made)
+    variable._initializer_op = made.op if isinstance(made, Tensor) else made
     variable._initial_value = value

@@ -5,13 +5,23 @@ All of them put elements into a queue, with threads that queue runners start, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.api.summary.summary import scalar
-from tensorfleet.api.train.input_elements import Elements, as_given, as_list, as_lists, choose, restored
+from tensorfleet.api.train.input_elements import (
+    Element,
+    Elements,
+    as_given,
+    as_list,
+    as_lists,
+    choose,
+    restored,
+)
 from tensorfleet.api.train.queue_runner import QueueRunner, add_queue_runner
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.basic import no_op
@@ -28,6 +38,7 @@ def _enqueue(queue: QueueBase, elements: list[list[Tensor]], threads: int, many:
     put = queue.enqueue_many if many else queue.enqueue
     ops: list[Any] = []
     for element in elements:
+        # A vector chooses rows of the batch, which a condition cannot: the rows are cut out.
         if keep.shape.rank == 1:
             chosen = cast(keep, dtypes.int32)
             rows = [dynamic_partition(t, chosen, num_partitions=2)[1] for t in element]
@@ -38,21 +49,21 @@ def _enqueue(queue: QueueBase, elements: list[list[Tensor]], threads: int, many:
     add_queue_runner(QueueRunner(queue, ops))
 
 
-def _take(queue: QueueBase, batch_size: Any, smaller: bool, scope: str) -> Any:
+def _take(queue: QueueBase, batch_size: int | Tensor, smaller: bool, scope: str) -> Any:
     take = queue.dequeue_up_to if smaller else queue.dequeue_many
     return take(batch_size, name=scope)
 
 
 def _batches(
     default_name: str,
-    tensors: Any,
-    elements: list[list],
-    keep_input: Any,
-    batch_size: Any,
+    tensors: Element,
+    elements: list[list[Any]],
+    keep_input: TensorLike,
+    batch_size: int | Tensor,
     num_threads: int,
     capacity: int,
     enqueue_many: bool,
-    shapes: Any,
+    shapes: Sequence[ShapeLike],
     dynamic_pad: bool,
     allow_smaller_final_batch: bool,
     shared_name: str | None,
@@ -70,16 +81,16 @@ def _batches(
 
 def _shuffled_batches(
     default_name: str,
-    tensors: Any,
-    elements: list[list],
-    keep_input: Any,
-    batch_size: Any,
+    tensors: Element,
+    elements: list[list[Any]],
+    keep_input: TensorLike,
+    batch_size: int | Tensor,
     num_threads: int,
     capacity: int,
     min_after_dequeue: int,
     seed: int | None,
     enqueue_many: bool,
-    shapes: Any,
+    shapes: Sequence[ShapeLike],
     allow_smaller_final_batch: bool,
     shared_name: str | None,
     name: str | None,
@@ -106,17 +117,17 @@ def _options(arguments: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in arguments.items() if k not in ("tensors", "tensors_list")}
 
 
-# -- what users see ----------------------------------------------------------------------------------
+# -- public functions --------------------------------------------------------------------------------
 
 
 @export("train.batch")
 def batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: Element,
+    batch_size: int | Tensor,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -131,13 +142,13 @@ def batch(
 
 @export("train.maybe_batch")
 def maybe_batch(
-    tensors: Any,
-    keep_input: Any,
-    batch_size: Any,
+    tensors: Element,
+    keep_input: TensorLike,
+    batch_size: int | Tensor,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -149,11 +160,11 @@ def maybe_batch(
 
 @export("train.batch_join")
 def batch_join(
-    tensors_list: Any,
-    batch_size: Any,
+    tensors_list: Sequence[Element],
+    batch_size: int | Tensor,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -165,12 +176,12 @@ def batch_join(
 
 @export("train.maybe_batch_join")
 def maybe_batch_join(
-    tensors_list: Any,
-    keep_input: Any,
-    batch_size: Any,
+    tensors_list: Sequence[Element],
+    keep_input: TensorLike,
+    batch_size: int | Tensor,
     capacity: int = 32,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
@@ -184,14 +195,14 @@ def maybe_batch_join(
 
 @export("train.shuffle_batch")
 def shuffle_batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: Element,
+    batch_size: int | Tensor,
     capacity: int,
     min_after_dequeue: int,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
@@ -202,15 +213,15 @@ def shuffle_batch(
 
 @export("train.maybe_shuffle_batch")
 def maybe_shuffle_batch(
-    tensors: Any,
-    batch_size: Any,
+    tensors: Element,
+    batch_size: int | Tensor,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
@@ -221,13 +232,13 @@ def maybe_shuffle_batch(
 
 @export("train.shuffle_batch_join")
 def shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: Any,
+    tensors_list: Sequence[Element],
+    batch_size: int | Tensor,
     capacity: int,
     min_after_dequeue: int,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
@@ -238,14 +249,14 @@ def shuffle_batch_join(
 
 @export("train.maybe_shuffle_batch_join")
 def maybe_shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: Any,
+    tensors_list: Sequence[Element],
+    batch_size: int | Tensor,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     seed: int | None = None,
     enqueue_many: bool = False,
-    shapes: Any = None,
+    shapes: Sequence[ShapeLike] | None = None,
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,

@@ -6,38 +6,47 @@ Each bucket is a queue; full batches of all buckets go into one more queue, from
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.api.summary.summary import scalar
-from tensorfleet.api.train.input_elements import Elements, as_list, as_original_type, choose, restored
+from tensorfleet.api.train.input_elements import (
+    Element,
+    Elements,
+    as_list,
+    as_original_type,
+    choose,
+    restored,
+)
 from tensorfleet.api.train.queue_runner import QueueRunner, add_queue_runner
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.basic import group, no_op
 from tensorfleet.ops.math.cast import cast
-from tensorfleet.ops.state.queues import FIFOQueue, PaddingFIFOQueue
+from tensorfleet.ops.state.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
 
-_ENDS = (errors.OutOfRangeError, errors.CancelledError)
+_END_OF_INPUT = (errors.OutOfRangeError, errors.CancelledError)
 
 
 @export("contrib.training.bucket")
 def bucket(
-    tensors: Any,
-    which_bucket: Any,
-    batch_size: Any,
+    tensors: Element,
+    which_bucket: TensorLike,
+    batch_size: int | Tensor | Sequence[int],
     num_buckets: int,
     num_threads: int = 1,
     capacity: int = 32,
-    bucket_capacities: Any = None,
-    shapes: Any = None,
+    bucket_capacities: Sequence[int] | None = None,
+    shapes: Sequence[ShapeLike] | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    keep_input: Any = True,
+    keep_input: TensorLike = True,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
@@ -81,42 +90,42 @@ def bucket(
         return number, as_original_type(tensors, restored(batch, elements.infos))
 
 
-def _fill(queues: list, elements: Elements, which: Tensor, threads: int) -> None:
+def _fill(queues: list[QueueBase], elements: Elements, which: Tensor, threads: int) -> None:
     """Adds the runner that puts each element into its bucket."""
     (element,) = elements.lists
 
-    def put() -> Any:
+    def put() -> Operation:
         enqueues = [functools.partial(q.enqueue, element) for q in queues]
         return group(*(choose(apply("Equal", which, i), e, no_op) for i, e in enumerate(enqueues)))
 
     made = choose(elements.keep, put, no_op)
     close = group(*(q.close() for q in queues))
     cancel = group(*(q.close(cancel_pending_enqueues=True) for q in queues))
-    add_queue_runner(QueueRunner(queues[0], [made] * threads, close, cancel, _ENDS))
+    add_queue_runner(QueueRunner(queues[0], [made] * threads, close, cancel, _END_OF_INPUT))
 
 
-def _collect(queues: list, done: FIFOQueue, sizes: list, smaller: bool) -> None:
+def _collect(queues: list[QueueBase], done: FIFOQueue, sizes: list[Any], smaller: bool) -> None:
     """Adds the runner that takes batches out of the buckets, a thread for each bucket."""
     ops = []
     for i, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
         taken = (queue.dequeue_up_to if smaller else queue.dequeue_many)(size, name=f"dequeue_{i}")
         ops.append(done.enqueue([to_tensor(i), *(taken if isinstance(taken, list) else [taken])]))
-    add_queue_runner(QueueRunner(done, ops, queue_closed_exception_types=_ENDS))
+    add_queue_runner(QueueRunner(done, ops, queue_closed_exception_types=_END_OF_INPUT))
 
 
 @export("contrib.training.bucket_by_sequence_length")
 def bucket_by_sequence_length(
-    input_length: Any,
-    tensors: Any,
-    batch_size: Any,
-    bucket_boundaries: Any,
+    input_length: TensorLike,
+    tensors: Element,
+    batch_size: int | Tensor | Sequence[int],
+    bucket_boundaries: Sequence[int],
     num_threads: int = 1,
     capacity: int = 32,
-    bucket_capacities: Any = None,
-    shapes: Any = None,
+    bucket_capacities: Sequence[int] | None = None,
+    shapes: Sequence[ShapeLike] | None = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    keep_input: Any = True,
+    keep_input: TensorLike = True,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
@@ -149,7 +158,7 @@ def bucket_by_sequence_length(
     return lengths, as_original_type(tensors, batch)
 
 
-def _check_boundaries(boundaries: Any) -> None:
+def _check_boundaries(boundaries: Sequence[int]) -> None:
     if not isinstance(boundaries, (list, tuple)):
         raise TypeError(f"bucket_boundaries must be a list or tuple, but received: {boundaries}")
     if not boundaries:

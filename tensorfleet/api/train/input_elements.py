@@ -1,15 +1,17 @@
-"""What the functions that make batches put into their queues: checked, sparse tensors by number."""
+"""Elements for the queues of `tf.train.batch` and its relatives: checked, sparse tensors by number."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -25,16 +27,19 @@ from tensorfleet.ops.sparse.tensors_map import (
     take_many_sparse_from_tensors_map,
 )
 
-# -- what goes in ------------------------------------------------------------------------------------
+#: The argument of one enqueue operation: tensors in a list, or by name.
+Element: TypeAlias = "Sequence[TensorLike] | Mapping[Any, TensorLike]"
+
+# -- before the queue --------------------------------------------------------------------------------
 
 
 @export("python.training.input._as_tensor_list")
-def as_list(tensors: Any) -> list:
+def as_list(tensors: Element) -> list[Any]:
     """The tensors of one element; those of a dictionary in the order of its keys."""
     return [tensors[k] for k in sorted(tensors, key=str)] if isinstance(tensors, dict) else list(tensors)
 
 
-def as_lists(tensors_list: Any) -> list[list]:
+def as_lists(tensors_list: Sequence[Element]) -> list[list[Any]]:
     """The element of each enqueue operation as a list of its tensors."""
     if not tensors_list:
         raise ValueError("Expected at least one set of tensors")
@@ -46,7 +51,7 @@ def as_lists(tensors_list: Any) -> list[list]:
     return [as_list(tensors) for tensors in tensors_list]
 
 
-def as_given(tensors: Any, taken: Any) -> Any:
+def as_given(tensors: Element, taken: Any) -> Any:
     """A batch in the structure of the elements: a dictionary for dictionaries."""
     if isinstance(tensors, dict):
         several = taken if len(tensors) > 1 else [taken]
@@ -55,20 +60,20 @@ def as_given(tensors: Any, taken: Any) -> Any:
 
 
 @export("python.training.input._as_original_type")
-def as_original_type(original_tensors: Any, tensor_list: list) -> Any:
+def as_original_type(original_tensors: Element, tensor_list: list[Any]) -> Any:
     """A list of tensors in the structure of an element."""
     if isinstance(original_tensors, dict):
         return dict(zip(sorted(original_tensors, key=str), tensor_list, strict=True))
     return tensor_list
 
 
-def _converted(tensors: Sequence[Any]) -> list:
+def _converted(tensors: Sequence[Any]) -> list[Tensor | SparseTensor]:
     if not tensors:
         raise ValueError("Expected at least one tensor in batch().")
     return [convert_to_tensor_or_sparse_tensor(t) for t in tensors]
 
 
-def _keep_tensor(keep_input: Any, enqueue_many: bool) -> Tensor:
+def _keep_tensor(keep_input: TensorLike, enqueue_many: bool) -> Tensor:
     keep = to_tensor(keep_input)
     if keep.shape.rank is None:
         raise ValueError("`keep_input` dimensions must be known at graph construction.")
@@ -79,7 +84,7 @@ def _keep_tensor(keep_input: Any, enqueue_many: bool) -> Tensor:
     return keep
 
 
-def _types(elements: list[list[Tensor]]) -> list:
+def _types(elements: list[list[Tensor]]) -> list[DType]:
     first, *others = [[t.dtype.base_dtype for t in element] for element in elements]
     for other in others:
         if other != first:
@@ -88,7 +93,9 @@ def _types(elements: list[list[Tensor]]) -> list:
     return first
 
 
-def _shapes(elements: list[list[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
+def _shapes(
+    elements: list[list[Tensor]], shapes: Sequence[ShapeLike] | None, enqueue_many: bool
+) -> Sequence[ShapeLike]:
     if shapes is not None:
         return shapes
     for element in elements:
@@ -117,7 +124,7 @@ class _Sparse(NamedTuple):
 
 
 def choose(keep: Tensor, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """What `yes` or `no` gives; decided here if it is known, else when it is run."""
+    """The result of `yes` or `no`; chosen now if `keep` is known, else in each run."""
     known = constant_value(keep)
     if known is not None and np.ndim(known) == 0:
         return yes() if known else no()
@@ -125,7 +132,10 @@ def choose(keep: Tensor, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
 
 
 def _stored(
-    tensors: list, enqueue_many: bool, keep: Tensor, shared: list[_Sparse | None] | None = None
+    tensors: list[Tensor | SparseTensor],
+    enqueue_many: bool,
+    keep: Tensor,
+    shared: list[_Sparse | None] | None = None,
 ) -> tuple[list[Tensor], list[_Sparse | None]]:
     """The tensors as they enter the queue: sparse ones by number."""
     made: list[Tensor] = []
@@ -156,6 +166,7 @@ def _store(t: SparseTensor, many: bool, keep: Tensor, known: _Sparse | None) -> 
         nothing = to_tensor(-1, dtypes.int64)
         return nothing * ones(shape_of(t)[0:1], dtypes.int64) if many else nothing
 
+    # With a vector `keep` rows are chosen later: everything is stored.
     number = yes() if keep.shape.rank == 1 else choose(keep, yes, no)
     rank = t.dense_shape.shape.with_rank(1)[0].value
     if rank is not None and many:
@@ -166,7 +177,7 @@ def _store(t: SparseTensor, many: bool, keep: Tensor, known: _Sparse | None) -> 
 
 
 def restored(taken: Any, infos: list[_Sparse | None]) -> Any:
-    """What comes out of the queue, with numbers turned back into the sparse tensors they stand for."""
+    """The tensors out of the queue, with numbers turned back into the sparse tensors they stand for."""
     if not any(infos):
         return taken
     single = not isinstance(taken, list)
@@ -180,20 +191,28 @@ def restored(taken: Any, infos: list[_Sparse | None]) -> Any:
     # Reading any of them takes all out of the session: numbers must not pile up there.
     gates = [t.values if isinstance(t, SparseTensor) else t for t in found]
     gated = [_after(gates, t) for t in found]
+    # A single tensor is its own gate.
     return found[0] if single else gated
 
 
-def _after(gates: list[Tensor], t: Any) -> Any:
+def _after(gates: list[Tensor], t: Tensor | SparseTensor) -> Tensor | SparseTensor:
     if isinstance(t, SparseTensor):
         parts = [with_dependencies(gates, part) for part in (t.indices, t.values, t.dense_shape)]
         return SparseTensor(*parts)
-    return with_dependencies(gates, t)
+    gated: Tensor = with_dependencies(gates, t)
+    return gated
 
 
 class Elements:
     """The elements of all enqueue operations, ready for a queue."""
 
-    def __init__(self, elements: list[list], keep_input: Any, enqueue_many: bool, shapes: Any) -> None:
+    def __init__(
+        self,
+        elements: list[list[Any]],
+        keep_input: TensorLike,
+        enqueue_many: bool,
+        shapes: Sequence[ShapeLike] | None,
+    ) -> None:
         self.many = enqueue_many
         converted = [_converted(element) for element in elements]
         self.keep = _keep_tensor(keep_input, enqueue_many)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tensorfleet.api.summary.summary import scalar
 from tensorfleet.api.train.queue_runner import QueueRunner, add_queue_runner
 from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -27,7 +28,7 @@ from tensorfleet.ops.state.queues import FIFOQueue, QueueBase
 
 
 @export("train.limit_epochs")
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
+def limit_epochs(tensor: Tensor, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """`tensor`, which can be read `num_epochs` times and then raises `tf.errors.OutOfRangeError`.
 
     The count is a local variable: run `tf.local_variables_initializer()` first.
@@ -40,13 +41,14 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         zero = constant(0, dtypes.int64)
         epochs = Variable(zero, name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
         with control_dependencies([epochs.count_up_to(num_epochs)]):
-            return identity(tensor, name=scope)
+            limited: Tensor = identity(tensor, name=scope)
+        return limited
 
 
 @export("train.input_producer")
 def input_producer(
-    input_tensor: Any,
-    element_shape: Any = None,
+    input_tensor: TensorLike,
+    element_shape: ShapeLike = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -76,7 +78,7 @@ def input_producer(
 
 @export("train.string_input_producer")
 def string_input_producer(
-    string_tensor: Any,
+    string_tensor: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -91,6 +93,7 @@ def string_input_producer(
         raise ValueError(empty)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = to_tensor(string_tensor, dtypes.string)
+        # Checked at run time, since a tensor of file names may come out of a glob that found nothing.
         with control_dependencies([Assert(greater(size(strings), 0), [empty])]):
             strings = identity(strings)
         summary = f"fraction_of_{capacity}_full"
@@ -100,7 +103,7 @@ def string_input_producer(
 
 @export("train.range_input_producer")
 def range_input_producer(
-    limit: Any,
+    limit: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -117,7 +120,7 @@ def range_input_producer(
 
 @export("train.slice_input_producer")
 def slice_input_producer(
-    tensor_list: Any,
+    tensor_list: Sequence[TensorLike],
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,

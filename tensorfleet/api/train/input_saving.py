@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.data.iterator import GLOBAL_ITERATORS
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
 from tensorfleet.api.train.hooks_saving import CheckpointSaverHook
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.api.train.saver import Saver
-from tensorfleet.api.train.session_run_hook import SessionRunContext, SessionRunHook, SessionRunValues
+from tensorfleet.api.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply, apply_op
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_collection
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.coordinator import Coordinator
+    from tensorfleet.api.train.types import GlobalStep, PathLike
+    from tensorfleet.session.session import BaseSession
 
 
 @export("python.data.ops.iterator_ops._IteratorSaveable")
@@ -29,7 +40,7 @@ class IteratorSaveable(SaveableObject):
         name = name or iterator_resource.name
         super().__init__(iterator_resource, [SaveSpec(state, "", f"{name}-state")], name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Operation:
         """Goes to the place; an iterator whose initializer needs nothing fed is initialized first."""
         first = (
             [self._initializer] if self._initializer is not None and not _is_fed(self._initializer) else []
@@ -58,7 +69,7 @@ def _initializer_of(resource: Tensor) -> Operation | None:
 
 @export("data.experimental.make_saveable_from_iterator", "contrib.data.make_saveable_from_iterator")
 def make_saveable_from_iterator(iterator: Any) -> SaveableObject:
-    """What a `tf.train.Saver` saves and restores to keep the place of an iterator.
+    """A saveable with which `tf.train.Saver` keeps the place of an iterator.
 
     Add it to `tf.GraphKeys.SAVEABLE_OBJECTS`, or give it to the Saver.
     """
@@ -97,7 +108,7 @@ class CheckpointInputPipelineHook(SessionRunHook):
         self._hook._saver = self._saver
         self._hook.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Restores the last state, or saves the first. A session that is made again restores too."""
         path = latest_checkpoint(self._folder, self._state_name)
         if path is not None:
@@ -105,7 +116,7 @@ class CheckpointInputPipelineHook(SessionRunHook):
         else:
             self._hook.after_create_session(session, coord)
 
-    def before_run(self, run_context: SessionRunContext) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Asks for the step."""
         return self._hook.before_run(run_context)
 
@@ -113,7 +124,7 @@ class CheckpointInputPipelineHook(SessionRunHook):
         """Saves when it is due."""
         self._hook.after_run(run_context, run_values)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Saves the last state."""
         self._hook.end(session)
 
@@ -121,11 +132,18 @@ class CheckpointInputPipelineHook(SessionRunHook):
 class _Saver(Saver):
     """A saver that keeps its list of checkpoints apart from the model's."""
 
-    def __init__(self, state_name: str, saveables: list) -> None:
+    def __init__(self, state_name: str, saveables: Sequence[SaveableObject]) -> None:
         self._state_name = state_name
         super().__init__(saveables, sharded=True)
 
-    def save(self, sess: Any, save_path: Any, global_step: Any = None, *given: Any, **options: Any) -> Any:
+    def save(
+        self,
+        sess: BaseSession,
+        save_path: PathLike,
+        global_step: int | GlobalStep | None = None,
+        *given: object,
+        **options: object,
+    ) -> str | None:
         """Saves without the graph, which the model's checkpoints have."""
         name = self._state_name
         return super().save(sess, save_path, global_step, latest_filename=name, write_meta_graph=False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute.context import ReduceOp, get_replica_context, get_strategy, has_strategy
 from tensorfleet.api.train.optimizer import Optimizer
@@ -12,6 +12,8 @@ from tensorfleet.api.variables.base import Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.nest import flatten
+from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -29,12 +31,16 @@ from tensorfleet.ops.math.reduce_functions import reduce_all
 from tensorfleet.ops.math.unary import is_finite
 from tensorfleet.session.config import set_experimental_options
 
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.strategy import Strategy
+    from tensorfleet.api.train.types import GlobalStep, Gradient, GradsAndVars, VariableList
+
 _PLACE = "python.training.experimental"
 
 
 @export("train.experimental.LossScale", f"{_PLACE}.loss_scale.LossScale")
 class LossScale(abc.ABC):
-    """What a loss is multiplied by: calling it gives the number, `update` may change it."""
+    """The factor of a loss: calling it gives the number, `update` may change it."""
 
     _is_tracked = True
 
@@ -46,10 +52,10 @@ class LossScale(abc.ABC):
         """The scale, a float32 scalar."""
 
     @abc.abstractmethod
-    def update(self, grads: Any) -> tuple[Any, Any]:
-        """An operation or tensor that changes the scale by what the gradients are, and whether these should be applied."""
+    def update(self, grads: Sequence[Any]) -> tuple[Any, Any]:
+        """An operation or tensor that updates the scale from the gradients, and whether to apply these."""
 
-    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+    def _add_weight(self, name: str, initial_value: TensorLike, dtype: DTypeLike | None = None) -> Variable:
         """A variable that the scale keeps."""
         with control_dependencies(None):
             made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
@@ -61,11 +67,11 @@ class LossScale(abc.ABC):
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make another of these."""
+        """The arguments of `from_config` for an equal scale."""
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        """A scale like the one that gave this."""
+    def from_config(cls, config: dict[str, Any]) -> LossScale:
+        """A scale from the result of `get_config`."""
         return cls(**config)
 
 
@@ -85,7 +91,7 @@ class FixedLossScale(LossScale):
         """The number."""
         return constant(self._loss_scale_value, dtypes.float32)
 
-    def update(self, grads: Any) -> tuple[Operation, bool]:
+    def update(self, grads: Sequence[Any]) -> tuple[Operation, bool]:
         """Nothing to do; gradients are always applied."""
         return no_op(), True
 
@@ -97,24 +103,27 @@ class FixedLossScale(LossScale):
         return {"loss_scale_value": self._loss_scale_value}
 
 
-def _all_finite(grads: Any) -> Tensor:
+def _all_finite(grads: Sequence[Any]) -> Tensor:
     flat = [g.values if isinstance(g, IndexedSlices) else g for g in flatten(grads)]
     checks = [reduce_all(is_finite(g)) for g in flat if g is not None]
-    return reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
+    finite: Tensor = reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
+    return finite
 
 
-def _finite_everywhere(grads: Any) -> Tensor:
+def _finite_everywhere(grads: Sequence[Any]) -> Tensor:
     """Whether the gradients of all replicas are finite."""
     if not has_strategy():
         return _all_finite(grads)
     strategy = get_strategy()
 
-    def finite(*mine: Any) -> Tensor:
-        return cast(_all_finite(mine), dtypes.float32)
+    def finite(*mine: Tensor) -> Tensor:
+        number: Tensor = cast(_all_finite(mine), dtypes.float32)
+        return number
 
     each = strategy.extended.call_for_each_replica(finite, args=tuple(flatten(grads)))
     total = strategy.reduce(ReduceOp.SUM, each, axis=None)
-    return equal(total, float(strategy.num_replicas_in_sync))
+    everywhere: Tensor = equal(total, float(strategy.num_replicas_in_sync))
+    return everywhere
 
 
 @export("train.experimental.DynamicLossScale", f"{_PLACE}.loss_scale.DynamicLossScale")
@@ -133,32 +142,22 @@ class DynamicLossScale(LossScale):
         )
         self._num_good_steps = self._add_weight("good_steps", 0, dtypes.int64)
 
-    @property
-    def initial_loss_scale(self) -> float:
-        """The scale to begin with."""
-        return self._initial_loss_scale
-
-    @property
-    def increment_period(self) -> int:
-        """After how many good steps it grows."""
-        return self._increment_period
-
-    @property
-    def multiplier(self) -> float:
-        """By how much it grows and shrinks."""
-        return self._multiplier
+    initial_loss_scale: float = readonly("_initial_loss_scale", "The scale to begin with.")
+    increment_period: int = readonly("_increment_period", "After how many good steps it grows.")
+    multiplier: float = readonly("_multiplier", "By how much it grows and shrinks.")
 
     def __call__(self) -> Tensor:
         """The scale as it is now."""
         return convert_to_tensor(self._current_loss_scale)
 
-    def update(self, grads: Any) -> tuple[Tensor, Tensor]:
+    def update(self, grads: Sequence[Any]) -> tuple[Tensor, Tensor]:
         """Grows, shrinks or counts; only finite gradients should be applied."""
         finite = _finite_everywhere(grads)
         where, scale = tf_where, self._current_loss_scale.read_value()
         steps = self._num_good_steps.read_value() + 1
         due = logical_and(finite, steps >= self._increment_period)
         grown = scale * self._multiplier
+        # Twice an already huge scale is infinite: then it stays as it is.
         larger = where(is_finite(grown), grown, scale)
         smaller = maximum(scale / self._multiplier, 1.0)
         new_scale = where(due, larger, where(finite, scale, smaller))
@@ -182,7 +181,7 @@ class DynamicLossScale(LossScale):
 
 
 @export(f"{_PLACE}.loss_scale.get")
-def get(identifier: Any) -> LossScale | None:
+def get(identifier: LossScale | float | str | None) -> LossScale | None:
     """A scale from a number, the word `dynamic`, a scale, or None."""
     if identifier is None or isinstance(identifier, LossScale):
         return identifier
@@ -193,7 +192,7 @@ def get(identifier: Any) -> LossScale | None:
     raise ValueError(f"Could not interpret loss scale identifier: {identifier}")
 
 
-def times(gradient: Any, factor: Tensor) -> Any:
+def times(gradient: Gradient, factor: Tensor) -> Any:
     if gradient is None:
         return None
     if isinstance(gradient, IndexedSlices):
@@ -208,7 +207,7 @@ def times(gradient: Any, factor: Tensor) -> Any:
 class MixedPrecisionLossScaleOptimizer(Optimizer):
     """Has another optimizer minimize a scaled loss; a step with gradients that are not finite changes nothing."""
 
-    def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
+    def __init__(self, opt: Optimizer, loss_scale: LossScale | float | str | None) -> None:
         if not isinstance(opt, Optimizer):
             raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
         super().__init__(opt._use_locking, opt.get_name())
@@ -220,12 +219,12 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: VariableList | None = None,
         gate_gradients: int = Optimizer.GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: Tensor | None = None,
     ) -> list[tuple[Any, Any]]:
         """The gradients of the loss: computed from the scaled one, and scaled back."""
         value = loss() if callable(loss) else loss
@@ -241,7 +240,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return [(times(gradient, back), variable) for gradient, variable in pairs]
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self, grads_and_vars: GradsAndVars, global_step: GlobalStep | None = None, name: str | None = None
     ) -> Operation:
         """Applies the gradients if all are finite, and updates the scale."""
         pairs = tuple(grads_and_vars)
@@ -250,10 +249,13 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         if not has_strategy():
             return self._apply_if_finite(None, pairs, global_step, name)
         replica = get_replica_context()
-        return replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
+        applied: Operation = replica.merge_call(self._apply_if_finite, args=(pairs, global_step, name))
+        return applied
 
-    def _apply_if_finite(self, strategy: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
-        """With a strategy, called for all replicas together: of these one cannot skip what another does."""
+    def _apply_if_finite(
+        self, strategy: Strategy | None, pairs: GradsAndVars, global_step: GlobalStep | None, name: str | None
+    ) -> Operation:
+        """With a strategy, called for all replicas together: they skip a step all or none."""
         update, should_apply = self._loss_scale.update([g for g, _ in pairs])
 
         def applied() -> Operation:
@@ -263,12 +265,13 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             done = strategy.extended.call_for_each_replica(self._optimizer.apply_gradients, args=given)
             return group(strategy.experimental_local_results(done))
 
+        # A fixed scale decides nothing at run time, so that no condition is built.
         if should_apply is True:
             with control_dependencies([update]):
                 return applied()
         return group(cond(should_apply, applied, no_op), update)
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: Variable, name: str) -> Any:
         """A slot of the other optimizer."""
         return self._optimizer.get_slot(var, name)
 
@@ -276,8 +279,8 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         yield "base_optimizer", self._optimizer
         yield "loss_scale", self._loss_scale
 
-    def variables(self) -> list:
-        """What both keep."""
+    def variables(self) -> list[Variable]:
+        """The variables of the other optimizer and of the scale."""
         return [*self._optimizer.variables(), *self._loss_scale._weights.values()]
 
 
@@ -286,7 +289,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite",
     f"{_PLACE}.mixed_precision.enable_mixed_precision_graph_rewrite_v1",
 )
-def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
+def enable_mixed_precision_graph_rewrite(
+    opt: Optimizer, loss_scale: LossScale | float | str | None = "dynamic"
+) -> MixedPrecisionLossScaleOptimizer:
     """The optimizer with a scaled loss. Operations keep their types: XLA chooses how it computes them."""
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
         raise ValueError(
@@ -308,5 +313,5 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
     f"{_PLACE}.mixed_precision.disable_mixed_precision_graph_rewrite_v1",
 )
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Ends what `enable_mixed_precision_graph_rewrite` began; optimizers that were wrapped stay so."""
+    """Undoes `enable_mixed_precision_graph_rewrite`; optimizers that were wrapped stay so."""
     set_experimental_options({"auto_mixed_precision": False})

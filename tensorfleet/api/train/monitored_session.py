@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute.coordinating import get_current_worker_context
 from tensorfleet.api.train.coordinator import Coordinator
@@ -21,7 +22,14 @@ from tensorfleet.api.train.session_layers import (
 from tensorfleet.api.train.session_manager import SessionManager
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.session_run_hook import SessionRunHook
+    from tensorfleet.api.train.types import FeedDict, Fetches, PathLike
+    from tensorfleet.base.protos import ConfigProto, RunMetadata, RunOptions
+    from tensorfleet.session.session import BaseSession
 
 USE_DEFAULT = object()
 
@@ -36,9 +44,9 @@ class SessionCreator(abc.ABC):
 
 
 class _ScaffoldedCreator(SessionCreator):
-    """Makes sessions with what a scaffold holds."""
+    """Makes sessions with the operations of a scaffold."""
 
-    def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
+    def __init__(self, scaffold: Scaffold | None, master: str, config: ConfigProto | None) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master = master
         self._config = config
@@ -63,15 +71,15 @@ class ChiefSessionCreator(_ScaffoldedCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        config: ConfigProto | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
     ) -> None:
         super().__init__(scaffold, master, config)
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
 
-    def create_session(self) -> Any:
+    def create_session(self) -> BaseSession:
         """A session restored from the latest checkpoint, or else initialized."""
         scaffold = self._scaffold
         scaffold.finalize()
@@ -95,13 +103,13 @@ class WorkerSessionCreator(_ScaffoldedCreator):
         self,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:
         super().__init__(scaffold, master, config)
         self._max_wait_secs = max_wait_secs
 
-    def create_session(self) -> Any:
+    def create_session(self) -> BaseSession:
         """A session, once it is ready; DeadlineExceededError after `max_wait_secs`."""
         self._scaffold.finalize()
         return self._get_session_manager().wait_for_session(
@@ -112,7 +120,9 @@ class WorkerSessionCreator(_ScaffoldedCreator):
 class _CoordinatedSessionCreator(SessionCreator):
     """Makes a session with its threads and hooks."""
 
-    def __init__(self, session_creator: Any, hooks: list, stop_grace_period_secs: float) -> None:
+    def __init__(
+        self, session_creator: SessionCreator, hooks: list[SessionRunHook], stop_grace_period_secs: float
+    ) -> None:
         self._session_creator = session_creator
         self._hooks = hooks
         self._stop_grace_period_secs = stop_grace_period_secs
@@ -133,13 +143,19 @@ class _CoordinatedSessionCreator(SessionCreator):
 
 
 class _MonitoredSession:
-    """What `MonitoredSession` and `SingularMonitoredSession` share."""
+    """The base of `MonitoredSession` and `SingularMonitoredSession`."""
 
     StepContext = StepContext
 
     def __init__(
-        self, session_creator: Any, hooks: Any, should_recover: bool, stop_grace_period_secs: float = 120
+        self,
+        session_creator: SessionCreator | None,
+        hooks: Iterable[SessionRunHook] | None,
+        should_recover: bool,
+        stop_grace_period_secs: float = 120,
     ) -> None:
+        # Creating the session finalizes the graph. A program may build a second session, so that closing
+        # undoes it.
         self._graph_was_finalized = get_default_graph().finalized
         self._hooks = list(hooks or [])
         for hook in self._hooks:
@@ -157,19 +173,25 @@ class _MonitoredSession:
             self._sess = self._coordinated_creator.create_session()
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph | None:
         """The graph of the session, or None once it is closed."""
         sess = self._tf_sess()
         return None if sess is None else sess.graph
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """As `tf.Session.run`, with hooks."""
         return self._sess.run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
-    def run_step_fn(self, step_fn: Callable) -> Any:
+    def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
         """Calls `step_fn(step_context)`, which may run several times with and without hooks.
 
-        When a task is lost meanwhile it is called again. Returns what it returns.
+        When a task is lost meanwhile it is called again. Returns its result.
         """
         arguments = [p.name for p in inspect.signature(step_fn).parameters.values()]
         if arguments != ["step_context"]:
@@ -190,13 +212,18 @@ class _MonitoredSession:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> bool:
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
         if exception_type in (errors.OutOfRangeError, StopIteration):  # the data came to its end
             exception_type = None
         self._close_internal(exception_type)
         return exception_type is None
 
-    def _end_hooks(self, session: Any) -> None:
+    def _end_hooks(self, session: BaseSession) -> None:
         """Ends all hooks. One that finds no room on its disk does not keep the next from saving on another."""
         full: errors.ResourceExhaustedError | None = None
         for hook in self._hooks:
@@ -207,7 +234,7 @@ class _MonitoredSession:
         if full is not None:
             raise full
 
-    def _close_internal(self, exception_type: Any = None) -> None:
+    def _close_internal(self, exception_type: type[BaseException] | None = None) -> None:
         creator = self._coordinated_creator
         try:
             if not exception_type:
@@ -231,14 +258,17 @@ class _MonitoredSession:
 
 @export("train.MonitoredSession", "python.training.monitored_session.MonitoredSession")
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks that begins anew, from the last checkpoint, when a task was lost.
+    """A session with hooks that starts again, from the last checkpoint, when a task was lost.
 
     Used as `with tf.train.MonitoredSession(...) as sess: while not sess.should_stop(): sess.run(...)`.
     OutOfRangeError, the end of the input, leaves the block quietly.
     """
 
     def __init__(
-        self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: float = 120
+        self,
+        session_creator: SessionCreator | None = None,
+        hooks: Iterable[SessionRunHook] | None = None,
+        stop_grace_period_secs: float = 120,
     ) -> None:
         super().__init__(session_creator, hooks, True, stop_grace_period_secs)
 
@@ -249,39 +279,40 @@ class SingularMonitoredSession(_MonitoredSession):
 
     def __init__(
         self,
-        hooks: Any = None,
+        hooks: Iterable[SessionRunHook] | None = None,
         scaffold: Scaffold | None = None,
         master: str = "",
-        config: Any = None,
-        checkpoint_dir: Any = None,
+        config: ConfigProto | None = None,
+        checkpoint_dir: PathLike | None = None,
         stop_grace_period_secs: float = 120,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_filename_with_path: PathLike | None = None,
     ) -> None:
         creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path)
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
-    def raw_session(self) -> Any:
+    def raw_session(self) -> BaseSession:
         """The `tf.Session` inside; runs on it call no hooks."""
-        return self._tf_sess()
+        session: BaseSession = self._tf_sess()
+        return session
 
 
 @export("train.MonitoredTrainingSession", "python.training.monitored_session.MonitoredTrainingSession")
 def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,
-    checkpoint_dir: Any = None,
+    checkpoint_dir: PathLike | None = None,
     scaffold: Scaffold | None = None,
-    hooks: Any = None,
-    chief_only_hooks: Any = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
-    config: Any = None,
+    hooks: Iterable[SessionRunHook] | None = None,
+    chief_only_hooks: Iterable[SessionRunHook] | None = None,
+    save_checkpoint_secs: float | object | None = USE_DEFAULT,
+    save_summaries_steps: float | object | None = USE_DEFAULT,
+    save_summaries_secs: float | object | None = USE_DEFAULT,
+    config: ConfigProto | None = None,
     stop_grace_period_secs: float = 120,
     log_step_count_steps: int | None = 100,
     max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
-    summary_dir: Any = None,
+    save_checkpoint_steps: float | object | None = USE_DEFAULT,
+    summary_dir: PathLike | None = None,
 ) -> MonitoredSession:
     """A `MonitoredSession` for training.
 
@@ -302,7 +333,7 @@ def MonitoredTrainingSession(
     all_hooks = list(chief_only_hooks or [])
     summaries = _one_of(save_summaries_secs, save_summaries_steps, default=(None, 100))
     checkpoints = _one_of(save_checkpoint_secs, save_checkpoint_steps, default=(600, None))
-    chief: Any = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+    chief: SessionCreator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     summary_dir = summary_dir or checkpoint_dir
     if worker is not None:
         chief = worker.session_creator(scaffold, config, checkpoint_dir, max_wait_secs=max_wait_secs)
@@ -326,15 +357,18 @@ def MonitoredTrainingSession(
     return MonitoredSession(chief, all_hooks + list(hooks or []), stop_grace_period_secs)
 
 
-def _workers_creator(scaffold: Any, master: str, config: Any, folder: Any, max_wait_secs: float) -> Any:
-    """What makes sessions of a worker that does not lead. One with copies of all variables initializes its own."""
+def _workers_creator(
+    scaffold: Scaffold, master: str, config: ConfigProto | None, folder: PathLike | None, max_wait_secs: float
+) -> SessionCreator:
+    """The session creator of a worker that is not the chief. One with copies of all variables initializes its own."""
+    # Each worker of MultiWorkerMirroredStrategy has copies of its own, which nobody else initializes.
     workers = get_default_graph().__dict__.get("_of_workers")
     if workers is not None and workers._workers > 1:
         return ChiefSessionCreator(scaffold, master, config, folder)
     return WorkerSessionCreator(scaffold, master, config, max_wait_secs)
 
 
-def _one_of(secs: Any, steps: Any, default: tuple) -> tuple:
+def _one_of(secs: object, steps: object, default: tuple[float | None, float | None]) -> tuple[Any, Any]:
     """Seconds and steps as given; the default when neither is."""
     if secs is USE_DEFAULT and steps is USE_DEFAULT:
         return default

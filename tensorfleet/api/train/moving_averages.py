@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
 from tensorfleet.api.train import slots
@@ -12,6 +13,8 @@ from tensorfleet.api.variables.scope import get_variable, get_variable_scope, va
 from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -25,39 +28,45 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.math.cast import cast
 
+if TYPE_CHECKING:
+    from tensorfleet.api.distribute.strategy import Strategy
+
 _AVERAGED_TYPES = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 @export("python.training.moving_averages.assign_moving_average")
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: Variable, value: TensorLike, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
     """Moves `variable` towards `value`: variable * decay + value * (1 - decay).
 
     With `zero_debias`, the variable is corrected for having started at zero; two more variables keep count. In a replica
-    of a strategy, `value` is the mean of what all replicas have.
+    of a strategy, `value` is the mean of the values of all replicas.
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         with colocate_with(variable.op):
             rest = to_tensor(1.0 - decay, name="decay")
             rest = cast(rest, variable.dtype.base_dtype)
+            # An update of one copy, or a variable without copies: nothing to put together.
             if not hasattr(variable, "_copies") or context.current().updating is not None:
                 return _moved(variable, value, rest, scope, *_helpers(variable, zero_debias))
         replica = context.get_replica_context()
         if replica is None:
-            return _moved_copies(variable.distribute_strategy, variable, value, rest, zero_debias)
+            return _moved_copies(variable._distribute_strategy, variable, value, rest, zero_debias)
 
-        def merge(strategy: Any, variable: Any, value: Any) -> Any:
+        def merge(strategy: Strategy, variable: Variable, value: TensorLike) -> Any:
             mean = strategy.extended.reduce_to(context.ReduceOp.MEAN, value, variable)
             return _moved_copies(strategy, variable, mean, rest, zero_debias)
 
         return replica.merge_call(merge, args=(variable, to_tensor(value, variable.dtype.base_dtype)))
 
 
-def _moved_copies(strategy: Any, variable: Any, value: Any, rest: Tensor, zero_debias: bool) -> Any:
+def _moved_copies(
+    strategy: Strategy, variable: Variable, value: TensorLike, rest: Tensor, zero_debias: bool
+) -> Any:
     """Moves each copy of a variable."""
 
-    def update(copy: Any, value: Any, *helpers: Any) -> Any:
+    def update(copy: Variable, value: TensorLike, *helpers: Variable) -> Any:
         return _moved(copy, value, rest, None, *helpers)
 
     helpers = _helpers(variable, zero_debias)
@@ -65,33 +74,39 @@ def _moved_copies(strategy: Any, variable: Any, value: Any, rest: Tensor, zero_d
 
 
 def _moved(
-    variable: Any, value: Any, rest: Tensor, scope: str | None, biased: Any = None, count: Any = None
+    variable: Variable,
+    value: TensorLike,
+    rest: Tensor,
+    scope: str | None,
+    biased: Variable | None = None,
+    count: Variable | None = None,
 ) -> Any:
-    if biased is None:
+    if biased is None or count is None:
         return _assign("Sub", variable, (to_tensor(variable) - value) * rest, scope)
     moved = _assign("Sub", biased, (to_tensor(biased) - value) * rest)
     counted = _assign("Add", count, 1.0)
+    # After n values the weights add up to 1 - decay^n: dividing by that removes the start at zero.
     factor = 1 - apply("Pow", 1.0 - rest, counted)
     return _assign("", variable, moved / factor, scope)
 
 
-def _assign(kind: str, variable: Any, value: Any, name: str | None = None) -> Any:
+def _assign(kind: str, variable: Variable, value: TensorLike, name: str | None = None) -> Any:
     """`Assign<kind>`; like TensorFlow's it drops the name for a resource variable."""
     if isinstance(variable, ResourceVariable):
         return {"": variable.assign, "Add": variable.assign_add, "Sub": variable.assign_sub}[kind](value)
     return apply_any(f"Assign{kind}", variable, value, name=name)
 
 
-def _helpers(unbiased: Any, zero_debias: bool) -> tuple:
-    """What corrects a variable for its start at zero: the average as it is, and the number of values in it."""
+def _helpers(unbiased: Variable, zero_debias: bool) -> tuple[Variable, ...]:
+    """The variables that correct an average for its start at zero: the plain average, and the number of values in it."""
     if not zero_debias:
         return ()
     with variable_scope(unbiased.op.name, values=[unbiased]):
         return _helper(unbiased, "biased", unbiased.get_shape()), _helper(unbiased, "local_step", [])
 
 
-def _helper(unbiased: Any, name: str, shape: Any) -> Variable:
-    return get_variable(
+def _helper(unbiased: Variable, name: str, shape: ShapeLike) -> Variable:
+    made: Variable = get_variable(
         _unused(name),
         shape=shape,
         dtype=unbiased.dtype.base_dtype,
@@ -99,6 +114,7 @@ def _helper(unbiased: Any, name: str, shape: Any) -> Variable:
         trainable=False,
         use_resource=isinstance(unbiased, ResourceVariable),
     )
+    return made
 
 
 def _unused(name: str) -> str:
@@ -108,6 +124,7 @@ def _unused(name: str) -> str:
     full = f"{scope.name}/{name}" if scope.name else name
     if scope.reuse or full not in taken:
         return name
+    # As TensorFlow numbers them, so that checkpoints have the same names.
     number = 1
     while f"{full}_{number}" in taken:
         number += 1
@@ -124,8 +141,8 @@ class ExponentialMovingAverage:
 
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: TensorLike,
+        num_updates: TensorLike = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:
@@ -135,12 +152,9 @@ class ExponentialMovingAverage:
         self._name = name
         self._averages: dict[Any, Variable] = {}
 
-    @property
-    def name(self) -> str:
-        """The name given to the constructor."""
-        return self._name
+    name: str = readonly("_name", "The name given to the constructor.")
 
-    def apply(self, var_list: Any = None) -> Operation:
+    def apply(self, var_list: Iterable[Variable | Tensor] | None = None) -> Operation:
         """An operation that updates the averages of these variables or tensors (all trainable variables)."""
         watched = trainable_variables() if var_list is None else list(var_list)
         debiased = set()
@@ -150,6 +164,8 @@ class ExponentialMovingAverage:
             if var not in self._averages:
                 with control_dependencies(None):
                     self._averages[var] = self._make(var)
+                # The average of a variable starts with its initial value; only that of a tensor starts at
+                # zero.
                 if self._zero_debias and not isinstance(var, Variable):
                     debiased.add(var)
         with name_scope(self.name) as scope:
@@ -157,7 +173,7 @@ class ExponentialMovingAverage:
             updates = [assign_moving_average(self._averages[v], v, decay, v in debiased) for v in watched]
             return group(*updates, name=scope)
 
-    def _make(self, var: Any) -> Variable:
+    def _make(self, var: Variable | Tensor) -> Variable:
         if isinstance(var, Variable):
             get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
             return slots.create_slot(var, var.initialized_value(), self.name)
@@ -171,18 +187,20 @@ class ExponentialMovingAverage:
         count = cast(self._num_updates, dtypes.float32, name="num_updates")
         return apply("Minimum", decay, (1.0 + count) / (10.0 + count))
 
-    def average(self, var: Any) -> Variable | None:
+    def average(self, var: Variable | Tensor) -> Variable | None:
         """The variable that holds the average of `var`, or None."""
         return self._averages.get(var)
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: Variable | Tensor) -> str:
         """The name under which the average of `var` is, or would be, saved."""
         found = self._averages.get(var)
         if found is not None:
             return found.op.name
         return get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False)
 
-    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
+    def variables_to_restore(
+        self, moving_avg_variables: Iterable[Variable] | None = None
+    ) -> dict[str, Variable]:
         """For a `tf.train.Saver`: restores variables from their averages, others from themselves."""
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()

@@ -6,7 +6,9 @@ from typing import Any
 
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -17,12 +19,12 @@ from tensorfleet.ops.state.lookup import LookupInterface
 class _TableSaveable(SaveableObject):
     """A table's keys and values, as two tensors of a checkpoint."""
 
-    def __init__(self, table: Any, name: str) -> None:
+    def __init__(self, table: _MutableTable, name: str) -> None:
         keys, values = table.export()
         specs = [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")]
         super().__init__(table, specs, name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Operation:
         """Makes the restored entries the table's only ones."""
         handle = self.op.resource_handle
         with colocate_with(handle):
@@ -30,7 +32,7 @@ class _TableSaveable(SaveableObject):
 
 
 class _MutableTable(LookupInterface):
-    """What the two kinds of mutable tables share."""
+    """The base of both kinds of mutable tables."""
 
     _name: str
     _default_value: Tensor
@@ -46,12 +48,9 @@ class _MutableTable(LookupInterface):
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"table": lambda name=self._name: _TableSaveable(self, name)}
 
-    @property
-    def name(self) -> str:
-        """The name of the table's operation."""
-        return self._name
+    name: str = readonly("_name", "The name of the table's operation.")
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The values of keys, the default for those that are not there."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_lookup_table_find", [self.resource_handle, tensor]):
@@ -61,13 +60,13 @@ class _MutableTable(LookupInterface):
             values.set_shape(outer.concatenate(self._value_shape))
         return self._found(keys, values)
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """Adds entries, or gives keys new values."""
         with name_scope(name, f"{self.name}_lookup_table_insert", [self.resource_handle, keys, values]):
             key, value = to_tensor(keys, self._key_dtype), to_tensor(values, self._value_dtype)
             return apply_op("LookupTableInsertV2", self.resource_handle, key, value)
 
-    def remove(self, keys: Any, name: str | None = None) -> Operation:
+    def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
         """Forgets keys; those that are not there do not matter."""
         tensor = self._keys(keys)
         with name_scope(name, f"{self.name}_lookup_table_remove", [self.resource_handle, tensor]):
@@ -77,10 +76,7 @@ class _MutableTable(LookupInterface):
         """All keys and all values."""
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self.resource_handle]):
             keys, values = apply_list(
-                "LookupTableExportV2",
-                self.resource_handle,
-                Tkeys=self._key_dtype,
-                Tvalues=self._value_dtype,
+                "LookupTableExportV2", self.resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
             )
         return keys, values
 
@@ -91,9 +87,9 @@ class MutableHashTable(_MutableTable):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: TensorLike,
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
@@ -123,11 +119,11 @@ class DenseHashTable(_MutableTable):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
-        empty_key: Any,
-        deleted_key: Any,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: TensorLike,
+        empty_key: TensorLike,
+        deleted_key: TensorLike,
         initial_num_buckets: int | None = None,
         name: str = "MutableDenseHashTable",
         checkpoint: bool = True,
@@ -150,10 +146,10 @@ class DenseHashTable(_MutableTable):
         )
         self._finish(handle, name, checkpoint)
 
-    def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert_or_assign(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """Another name of `insert`."""
         return self.insert(keys, values, name)
 
-    def erase(self, keys: Any, name: str | None = None) -> Operation:
+    def erase(self, keys: TensorLike, name: str | None = None) -> Operation:
         """Another name of `remove`."""
         return self.remove(keys, name)

@@ -1,4 +1,4 @@
-"""Objects that hold variables, as a graph: what object-based checkpoints store beside the values.
+"""Objects that hold variables, as a graph, which object-based checkpoints store beside the values.
 
 The objects are found from a root: variables, optimizers, layers, modules, checkpoints, and lists and
 dictionaries of them. An object's name is the path of attributes that leads to it.
@@ -7,12 +7,15 @@ dictionaries of them. An object's name is the path of attributes that leads to i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.saveables import is_trackable
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base import packages
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import TrackableObjectGraph
 
 _VALUE = "VARIABLE_VALUE"
 
@@ -29,7 +32,7 @@ class Slot(NamedTuple):
 class Objects:
     """All objects from a root on, numbered breadth first as TensorFlow does, slots last."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: object) -> None:
         self.nodes: list[Any] = [root]
         self.paths: list[str] = [""]
         self.children: list[list[tuple[str, int]]] = []
@@ -62,7 +65,7 @@ class Objects:
                     self.children.append([])
 
     def variables(self) -> dict[str, Any]:
-        """What is saved, by its key in the checkpoint."""
+        """The values to save, by their keys in the checkpoint."""
         found: dict[str, Any] = {}
         for number in range(len(self.nodes)):
             for name, value in self._values(number):
@@ -75,7 +78,7 @@ class Objects:
         return f"{path}/.ATTRIBUTES/{_escaped(name)}" if path else f".ATTRIBUTES/{_escaped(name)}"
 
     def _values(self, number: int) -> Iterator[tuple[str, Any]]:
-        """What of an object itself is saved."""
+        """The values of an object itself that are saved."""
         node = self.nodes[number]
         if isinstance(node, Variable):
             yield _VALUE, node
@@ -83,7 +86,7 @@ class Objects:
             for name, factory in node._gather_saveables_for_checkpoint().items():
                 yield name, factory(self.key(number, name)) if callable(factory) else factory
 
-    def message(self) -> Any:
+    def message(self) -> TrackableObjectGraph:
         """The graph as checkpoints store it."""
         from tensorfleet.base.protos import TrackableObjectGraph
 
@@ -96,6 +99,7 @@ class Objects:
             for name, value in self._values(number):
                 full = value.op.name if isinstance(value, Variable) else getattr(value, "name", "")
                 made.attributes.add(name=name, full_name=full, checkpoint_key=self.key(number, name))
+        # Slots are the last nodes, in the order of `slots`.
         first = len(self.nodes) - len(self.slots)
         for i, slot in enumerate(self.slots):
             graph.nodes[slot.optimizer].slot_variables.add(
@@ -104,7 +108,7 @@ class Objects:
         return graph
 
 
-def children_of(node: Any) -> Iterator[tuple[str, Any]]:
+def children_of(node: object) -> Iterator[tuple[str, Any]]:
     """The objects that an object holds, by name."""
     if isinstance(node, Variable):
         return
@@ -118,15 +122,17 @@ def children_of(node: Any) -> Iterator[tuple[str, Any]]:
         yield from attributes(node)
 
 
-def attributes(node: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds: variables by the names they were made with, and attributes, in the order they were set.
+def attributes(node: object) -> Iterator[tuple[str, Any]]:
+    """The objects that an object holds: variables by their first names, and attributes, in the order they were set.
 
-    Attributes that begin with an underscore count where the user's class has set them: ours keep there what is held
-    by another name, and tell by `_untracked` what that is.
+    Attributes that begin with an underscore count in a user's class. Our classes keep in them objects that they hold
+    by another name; `_untracked` lists further ones.
     """
     made = getattr(node, "_named_weights", {})
     held = {name: value for name, value in made.items() if is_held(value)}
     untracked = getattr(type(node), "_untracked", ())
+    # Attributes of TensorFleet's classes are not TensorFlow's: saved by name they would not match its
+    # checkpoints.
     is_ours = type(node).__module__.partition(".")[0] in packages.NAMES
     for name, value in vars(node).items():
         if not (name.startswith("_") and is_ours) and name not in untracked and is_held(value):
@@ -134,8 +140,8 @@ def attributes(node: Any) -> Iterator[tuple[str, Any]]:
     yield from held.items()
 
 
-def is_held(value: Any) -> bool:
-    """Whether something is, or has in it, what a checkpoint of objects saves."""
+def is_held(value: object) -> bool:
+    """Whether a checkpoint of objects saves a value, or something in it."""
     if isinstance(value, (list, tuple)):
         return any(is_held(item) for item in value)
     if isinstance(value, dict):

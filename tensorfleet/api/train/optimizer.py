@@ -7,15 +7,17 @@ one variable (`_apply_dense`, `_apply_sparse` and their resource twins) and may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context as distribution
 from tensorfleet.api.train import slots
 from tensorfleet.api.variables.lists import trainable_variables
 from tensorfleet.api.variables.variable import ResourceVariable, Variable, assign_add
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import gradients
@@ -33,10 +35,14 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.ops.array.basic import group, tuple_
 from tensorfleet.ops.math.cast import cast as to_type
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import GlobalStep, Gradient, GradsAndVars, Hyperparameter, VariableList
+    from tensorfleet.api.variables.types import InitializerLike
+
 _TRAINABLE_TYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.resource)
 
 
-def cast(value: Any, dtype: Any) -> Any:
+def cast(value: TensorLike, dtype: DTypeLike) -> Any:
     """`value` in the type of a variable; itself, unread, when it is a variable of that type already."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     if isinstance(value, Variable) and value.dtype.base_dtype == wanted:
@@ -44,7 +50,7 @@ def cast(value: Any, dtype: Any) -> Any:
     return to_type(value, wanted)
 
 
-def _var_key(var: Any) -> tuple[Graph, str]:
+def _var_key(var: Variable | Tensor) -> tuple[Graph, str]:
     whole = getattr(var, "_container", var)  # the copies of a variable share its slots
     op = getattr(whole, "_primary", whole).op
     return op.graph, op.name
@@ -76,14 +82,14 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        global_step: GlobalStep | None = None,
+        var_list: VariableList | None = None,
         gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: Tensor | None = None,
     ) -> Operation:
         """An operation that updates `var_list` (all trainable variables) once to lower `loss`.
 
@@ -106,12 +112,12 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: VariableList | None = None,
         gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: Tensor | None = None,
     ) -> list[tuple[Any, Any]]:
         """(gradient, variable) pairs; a gradient is a Tensor, IndexedSlices, or None where there is none."""
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
@@ -121,6 +127,7 @@ class Optimizer:
             )
         if callable(loss):
             loss = loss()
+        # Gradients of replicas are summed later: a mean loss is divided here, so that the sum is the mean.
         loss = distribution.scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
@@ -143,7 +150,7 @@ class Optimizer:
         return pairs
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self, grads_and_vars: GradsAndVars, global_step: GlobalStep | None = None, name: str | None = None
     ) -> Operation:
         """An operation that updates each variable by its gradient, then adds one to `global_step`."""
         pairs = _checked_pairs(grads_and_vars)
@@ -151,10 +158,11 @@ class Optimizer:
             from tensorfleet.api.distribute import optimizing
 
             if optimizing.updates_copies():
-                return optimizing.apply_gradients(self, pairs, global_step, name)
+                return optimizing.apply_gradients(self, pairs, global_step, name)  # type: ignore[arg-type]  # it has copies: no tensor
         var_list = [v for g, v in pairs if g is not None]
         if not var_list:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        # Slots are made once; a dependency on the caller's operations would run those at initialization.
         with control_dependencies(None):
             self._create_slots(var_list)
         update_ops = []
@@ -162,6 +170,8 @@ class Optimizer:
             self._prepare()
             for grad, var in pairs:
                 if grad is not None:
+                    # On a parameter server the update runs where the variable is: the gradient travels, not
+                    # the variable.
                     with name_scope("update_" + var.op.name), colocate_with(var.op):
                         update_ops.append(self._update(grad, var))
             done = self._finish(update_ops, scope if global_step is None else "update")
@@ -169,7 +179,7 @@ class Optimizer:
                 done = _count_step(done, global_step, scope)
         return collect_train_op(done.op if isinstance(done, Tensor) else done)
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: Variable, name: str) -> Any:
         """The slot called `name` that this optimizer keeps for `var`, or None."""
         named = self._slots.get(name)
         return named.get(_var_key(var)) if named else None
@@ -185,69 +195,73 @@ class Optimizer:
         kept = [v for named in self._slots.values() for v in named.values() if v.graph is graph]
         return sorted(own + kept, key=lambda v: v.name)
 
-    # -- what a subclass may override --
+    # -- for a subclass to override --
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         """Makes the slots for these variables."""
 
     def _prepare(self) -> None:
         """Turns hyperparameters into tensors, before the first update is built."""
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         """Updates a reference variable by a dense gradient."""
         raise NotImplementedError()
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: ResourceVariable) -> Any:
         """Updates a resource variable by a dense gradient."""
         raise NotImplementedError()
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         """Updates a reference variable by rows, no row twice."""
         raise NotImplementedError()
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: ResourceVariable, indices: Tensor) -> Any:
         """Updates a resource variable by rows, no row twice."""
         raise NotImplementedError()
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
         """Updates a reference variable by rows that may repeat: adds them up first."""
         summed, unique = _deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(summed, unique, grad.dense_shape), var)
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: ResourceVariable, indices: Tensor
+    ) -> Any:
         """Updates a resource variable by rows that may repeat: adds them up first."""
         summed, unique = _deduplicate_indexed_slices(grad, indices)
         return self._resource_apply_sparse(summed, handle, unique)
 
-    def _finish(self, update_ops: list, name_scope: str) -> Any:
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         """The operation that stands for all updates."""
         return group(*update_ops, name=name_scope)
 
-    def _valid_dtypes(self) -> Any:
+    def _valid_dtypes(self) -> set[DType]:
         """The types a loss and a variable may have."""
         return set(_TRAINABLE_TYPES)
 
-    # -- what a subclass may use --
+    # -- for a subclass to use --
 
-    def _update(self, grad: Any, var: Any) -> Any:
+    def _update(self, grad: Tensor | IndexedSlices, var: Variable) -> Any:
         """The update of one variable, with its constraint."""
         if not isinstance(var, Variable):
             raise NotImplementedError("Trying to update a Tensor ", var)
-        resource = isinstance(var, ResourceVariable)
         if isinstance(grad, IndexedSlices):
             if var.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
-            if resource:
+            if isinstance(var, ResourceVariable):
                 return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
             return self._apply_sparse_duplicate_indices(grad, var)
-        update = self._resource_apply_dense(grad, var) if resource else self._apply_dense(grad, var)
+        if isinstance(var, ResourceVariable):
+            update = self._resource_apply_dense(grad, var)
+        else:
+            update = self._apply_dense(grad, var)
         if var.constraint is None:
             return update
         with control_dependencies([update]):
             # A reference variable's own read may come before the update; this one comes after.
-            return var.assign(var.constraint(var if resource else var.read_value()))
+            return var.assign(var.constraint(var if isinstance(var, ResourceVariable) else var.read_value()))
 
-    def _assert_valid_dtypes(self, tensors: list) -> None:
+    def _assert_valid_dtypes(self, tensors: Sequence[Tensor | Variable]) -> None:
         valid = self._valid_dtypes()
         for t in tensors:
             dtype = t.dtype.base_dtype
@@ -255,10 +269,12 @@ class Optimizer:
                 allowed = [v for v in _TRAINABLE_TYPES if v in valid and v != dtypes.resource]
                 raise ValueError(f"Invalid type {dtype!r} for {t.name}, expected: {allowed}.")
 
-    def _call_if_callable(self, param: Any) -> Any:
+    def _call_if_callable(self, param: Hyperparameter) -> TensorLike:
         return param() if callable(param) else param
 
-    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Variable:
+    def _create_non_slot_variable(
+        self, initial_value: Hyperparameter, name: str, colocate_with: Variable
+    ) -> Variable:
         """A variable of the optimizer's own, one per graph."""
         key = (name, colocate_with.graph)
         found = self._non_slot_dict.get(key)
@@ -272,10 +288,10 @@ class Optimizer:
             self._non_slot_dict[key] = found
         return found
 
-    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slot_dict.get((name, graph))
 
-    def _non_slot_variables(self) -> Any:
+    def _non_slot_variables(self) -> Collection[Variable]:
         return self._non_slot_dict.values()
 
     def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
@@ -283,25 +299,31 @@ class Optimizer:
             ((name, v) for (name, _), v in self._non_slot_dict.items()), key=lambda pair: pair[0]
         )
 
-    def _slot_dict(self, slot_name: str) -> dict:
+    def _slot_dict(self, slot_name: str) -> dict[Any, Variable]:
         return self._slots.setdefault(slot_name, {})
 
-    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Variable:
+    def _get_or_make_slot(self, var: Variable, val: Tensor, slot_name: str, op_name: str) -> Variable:
         """The slot of `var`; made at the first call, starting as `val`."""
         return self._slot(var, slot_name, lambda: slots.create_slot(var, val, op_name))
 
     def _get_or_make_slot_with_initializer(
-        self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+        self,
+        var: Variable,
+        initializer: InitializerLike,
+        shape: ShapeLike,
+        dtype: DType,
+        slot_name: str,
+        op_name: str,
     ) -> Variable:
         """The slot of `var`; made at the first call, filled by an initializer."""
         make = slots.create_slot_with_initializer
         return self._slot(var, slot_name, lambda: make(var, initializer, shape, dtype, op_name))
 
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Variable:
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
         """The slot of `var`; made at the first call, starting at zero."""
         return self._slot(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
 
-    def _slot(self, var: Any, slot_name: str, make: Callable[[], Variable]) -> Variable:
+    def _slot(self, var: Variable, slot_name: str, make: Callable[[], Variable]) -> Variable:
         named = self._slot_dict(slot_name)
         key = _var_key(var)
         if key not in named:
@@ -317,7 +339,7 @@ def collect_train_op(train_op: Operation) -> Operation:
     return train_op
 
 
-def _flat_variables(var_list: Any) -> list:
+def _flat_variables(var_list: VariableList | None) -> list[Any]:
     if var_list is None:
         found = trainable_variables() + get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
         return found
@@ -325,7 +347,7 @@ def _flat_variables(var_list: Any) -> list:
         var_list = [var_list[k] for k in sorted(var_list)]
     if not isinstance(var_list, (list, tuple)):
         var_list = [var_list]
-    flat: list = []
+    flat: list[Any] = []
     for item in var_list:
         if isinstance(item, (list, tuple, dict)):
             flat += _flat_variables(item)
@@ -336,7 +358,7 @@ def _flat_variables(var_list: Any) -> list:
     return flat
 
 
-def _checked_pairs(grads_and_vars: Any) -> tuple:
+def _checked_pairs(grads_and_vars: GradsAndVars) -> tuple[tuple[Gradient, Any], ...]:
     pairs = tuple(grads_and_vars)
     if not pairs:
         raise ValueError("No variables provided.")
@@ -361,7 +383,7 @@ def _checked_pairs(grads_and_vars: Any) -> tuple:
     return tuple(found)
 
 
-def _count_step(updated: Any, global_step: Any, scope: str) -> Any:
+def _count_step(updated: Operation, global_step: GlobalStep, scope: str) -> Any:
     """Adds one to the global step when the updates are done, under the name of the whole."""
     with control_dependencies([updated]), colocate_with(global_step.op):
         if isinstance(global_step, ResourceVariable):
@@ -370,7 +392,8 @@ def _count_step(updated: Any, global_step: Any, scope: str) -> Any:
         return assign_add(global_step, 1, name=scope)
 
 
-def _deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
+def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """The rows with those of equal index added up, and the indices, each once."""
+    # Equal rows applied one after the other differ from their sum, except in plain descent.
     unique, positions = apply_list("Unique", indices)
     return apply("UnsortedSegmentSum", values, positions, apply("Shape", unique)[0]), unique

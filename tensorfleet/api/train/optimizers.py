@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.api.train.optimizer import Optimizer, cast
 from tensorfleet.api.variables.initializers import Constant, Ones
-from tensorfleet.api.variables.variable import ResourceVariable
+from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply, apply_any, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
-from tensorfleet.graph.operation import Tensor
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, get_default_graph
 from tensorfleet.ops.array.basic import identity
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import GlobalStep, Hyperparameter
 
 T = TypeVar("T", bound=Optimizer)
 
 
 class _OneOp(Optimizer):
-    """What `one_op` gives a class: an update of a variable that is one op of the Apply* family.
+    """The methods that `one_op` adds to a class: an update of a variable is one op of the Apply* family.
 
     The class has the op's name, its slots in the op's order, and its hyperparameters: attributes that `_prepare`
     fills, in the op's order, with where the gradient stands among them.
@@ -30,34 +33,34 @@ class _OneOp(Optimizer):
     _op_slots: tuple[str, ...] = ()
     _attrs: dict[str, Any] = {}
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         """The op's inputs after variable and slots, for a dense gradient."""
         raise NotImplementedError()
 
-    def _sparse_inputs(self, grad: Any, var: Any, indices: Any) -> list:
+    def _sparse_inputs(self, grad: Tensor, var: Variable, indices: Tensor) -> list[Any]:
         """The same for a gradient by rows; the default adds the indices at the end."""
         return [*self._dense_inputs(grad, var), indices]
 
-    def _state(self, var: Any) -> list:
+    def _state(self, var: Variable) -> list[Tensor]:
         variables = [var, *(self.get_slot(var, name) for name in self._op_slots)]
         return [v.handle if isinstance(v, ResourceVariable) else v for v in variables]
 
-    def _apply_op(self, kind: str, var: Any, inputs: list) -> Any:
+    def _apply_op(self, kind: str, var: Variable, inputs: list[Any]) -> Operation:
         op_type = f"{kind}{self._op_name}"
         made = apply_any(op_type, *self._state(var), *inputs, use_locking=self._use_locking, **self._attrs)
         return made.op if isinstance(made, Tensor) else made
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         return self._apply_op("Apply", var, self._dense_inputs(grad, var))
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+    def _resource_apply_dense(self, grad: Tensor, handle: ResourceVariable) -> Any:
         return self._apply_op("ResourceApply", handle, self._dense_inputs(grad, handle))
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         inputs = self._sparse_inputs(grad.values, var, grad.indices)
         return self._apply_op("SparseApply", var, inputs)
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse(self, grad: Tensor, handle: ResourceVariable, indices: Tensor) -> Any:
         return self._apply_op("ResourceSparseApply", handle, self._sparse_inputs(grad, handle, indices))
 
 
@@ -79,26 +82,30 @@ class GradientDescentOptimizer(Optimizer):
 
     _op_name = "GradientDescent"
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(
+        self, learning_rate: Hyperparameter, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
-        self._learning_rate_tensor: Any = None
+        self._learning_rate_tensor: Tensor | None = None
 
     def _prepare(self) -> None:
         rate = self._call_if_callable(self._learning_rate)
         self._learning_rate_tensor = to_tensor(rate, name="learning_rate")
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [cast(self._learning_rate_tensor, var.dtype), grad]
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
         # Rows that repeat simply add up here.
         step = grad.values * cast(self._learning_rate_tensor, var.dtype)
         return var.scatter_sub(
             IndexedSlices(step, grad.indices, grad.dense_shape), use_locking=self._use_locking
         )
 
-    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: ResourceVariable, indices: Tensor
+    ) -> Any:
         rate = cast(self._learning_rate_tensor, grad.dtype)
         return apply_any("ResourceScatterAdd", handle.handle, indices, -grad * rate)
 
@@ -112,7 +119,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
         use_locking: bool = False,
@@ -122,13 +129,13 @@ class ProximalGradientDescentOptimizer(Optimizer):
         self._learning_rate = learning_rate
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
-        self._l1_regularization_strength_tensor: Any = None
-        self._l2_regularization_strength_tensor: Any = None
+        self._l1_regularization_strength_tensor: Tensor | None = None
+        self._l2_regularization_strength_tensor: Tensor | None = None
 
     def _prepare(self) -> None:
         _prepare_penalties(self)
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [*_penalties(self, var), grad]
 
 
@@ -142,7 +149,7 @@ def _prepare_penalties(self: Any) -> None:
     )
 
 
-def _penalties(self: Any, var: Any) -> list:
+def _penalties(self: Any, var: Variable) -> list[Tensor]:
     """Learning rate and both penalties in the variable's type."""
     return [
         cast(self._learning_rate_tensor, var.dtype),
@@ -161,8 +168,8 @@ class MomentumOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: Hyperparameter,
+        momentum: Hyperparameter,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -173,7 +180,7 @@ class MomentumOptimizer(Optimizer):
         self._use_nesterov = use_nesterov
         self._attrs = {"use_nesterov": use_nesterov}
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             self._zeros_slot(v, "momentum", self._name)
 
@@ -182,10 +189,10 @@ class MomentumOptimizer(Optimizer):
         self._learning_rate_tensor = to_tensor(rate, name="learning_rate")
         self._momentum_tensor = to_tensor(self._call_if_callable(self._momentum), name="momentum")
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [cast(self._learning_rate_tensor, var.dtype), grad, cast(self._momentum_tensor, var.dtype)]
 
-    def _sparse_inputs(self, grad: Any, var: Any, indices: Any) -> list:
+    def _sparse_inputs(self, grad: Tensor, var: Variable, indices: Tensor) -> list[Any]:
         rate, grad, momentum = self._dense_inputs(grad, var)
         return [rate, grad, indices, momentum]
 
@@ -200,7 +207,7 @@ class AdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -210,9 +217,9 @@ class AdagradOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_accumulator_value = initial_accumulator_value
-        self._learning_rate_tensor: Any = None
+        self._learning_rate_tensor: Tensor | None = None
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             dtype = v.dtype.base_dtype
             start = Constant(self._initial_accumulator_value, dtype=dtype)
@@ -223,7 +230,7 @@ class AdagradOptimizer(Optimizer):
             else:
                 self._get_or_make_slot(v, self._filled_like(v), "accumulator", self._name)
 
-    def _filled_like(self, v: Any) -> Tensor:
+    def _filled_like(self, v: Variable) -> Tensor:
         value = constant(self._initial_accumulator_value, v.dtype.base_dtype)
         return apply("Fill", apply("Shape", v), value)
 
@@ -231,7 +238,7 @@ class AdagradOptimizer(Optimizer):
         rate = self._call_if_callable(self._learning_rate)
         self._learning_rate_tensor = to_tensor(rate, name="learning_rate")
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [cast(self._learning_rate_tensor, var.dtype), grad]
 
 
@@ -245,7 +252,7 @@ class ProximalAdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
@@ -260,7 +267,7 @@ class ProximalAdagradOptimizer(Optimizer):
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             with colocate_with(v.op):
                 value = constant(self._initial_accumulator_value, v.dtype.base_dtype, v.get_shape())
@@ -269,7 +276,7 @@ class ProximalAdagradOptimizer(Optimizer):
     def _prepare(self) -> None:
         _prepare_penalties(self)
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [*_penalties(self, var), grad]
 
 
@@ -286,8 +293,8 @@ class AdagradDAOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        global_step: Any,
+        learning_rate: Hyperparameter,
+        global_step: GlobalStep,
         initial_gradient_squared_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
@@ -302,13 +309,13 @@ class AdagradDAOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_gradient_squared_accumulator_value = initial_gradient_squared_accumulator_value
-        self._learning_rate_tensor: Any = None
+        self._learning_rate_tensor: Tensor | None = None
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
         self._global_step = global_step
-        self._global_step_on_worker: Any = None
+        self._global_step_on_worker: Tensor | None = None
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             with colocate_with(v.op):
                 dtype, shape = v.dtype.base_dtype, v.get_shape()
@@ -323,21 +330,22 @@ class AdagradDAOptimizer(Optimizer):
         with get_default_graph().colocate_with(None, ignore_existing=True):
             self._global_step_on_worker = identity(self._global_step) + 1
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         step = self._step_beside(grad)
         rate, l1, l2 = self._rates(var)
         return [grad, rate, l1, l2, step]
 
-    def _sparse_inputs(self, grad: Any, var: Any, indices: Any) -> list:
+    def _sparse_inputs(self, grad: Tensor, var: Variable, indices: Tensor) -> list[Any]:
         step = self._step_beside(grad)
         rate, l1, l2 = self._rates(var)
         return [grad, indices, rate, l1, l2, step]
 
-    def _step_beside(self, grad: Any) -> Any:
+    def _step_beside(self, grad: Tensor) -> Tensor:
         with get_default_graph().device(grad.device or None):
-            return cast(identity(self._global_step_on_worker), dtypes.int64)
+            step: Tensor = cast(identity(self._global_step_on_worker), dtypes.int64)
+        return step
 
-    def _rates(self, var: Any) -> list:
+    def _rates(self, var: Variable) -> list[Tensor]:
         return [
             cast(self._learning_rate_tensor, var.dtype),
             cast(self._l1_regularization_strength, var.dtype),
@@ -355,9 +363,9 @@ class AdadeltaOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        rho: Hyperparameter = 0.95,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
@@ -365,11 +373,11 @@ class AdadeltaOptimizer(Optimizer):
         self._lr = learning_rate
         self._rho = rho
         self._epsilon = epsilon
-        self._lr_t: Any = None
-        self._rho_t: Any = None
-        self._epsilon_t: Any = None
+        self._lr_t: Tensor | None = None
+        self._rho_t: Tensor | None = None
+        self._epsilon_t: Tensor | None = None
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             self._zeros_slot(v, "accum", self._name)
             self._zeros_slot(v, "accum_update", self._name)
@@ -379,7 +387,7 @@ class AdadeltaOptimizer(Optimizer):
         self._rho_t = to_tensor(self._call_if_callable(self._rho), name="rho")
         self._epsilon_t = to_tensor(self._call_if_callable(self._epsilon), name="epsilon")
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         return [*(cast(t, var.dtype) for t in (self._lr_t, self._rho_t, self._epsilon_t)), grad]
 
 
@@ -390,10 +398,10 @@ class RMSPropOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: Hyperparameter,
+        decay: Hyperparameter = 0.9,
+        momentum: Hyperparameter = 0.0,
+        epsilon: Hyperparameter = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
@@ -406,12 +414,12 @@ class RMSPropOptimizer(Optimizer):
         self._centered = centered
         self._op_name = "CenteredRMSProp" if centered else "RMSProp"
         self._op_slots = ("mg", "rms", "momentum") if centered else ("rms", "momentum")
-        self._learning_rate_tensor: Any = None
-        self._decay_tensor: Any = None
-        self._momentum_tensor: Any = None
-        self._epsilon_tensor: Any = None
+        self._learning_rate_tensor: Tensor | None = None
+        self._decay_tensor: Tensor | None = None
+        self._momentum_tensor: Tensor | None = None
+        self._epsilon_tensor: Tensor | None = None
 
-    def _create_slots(self, var_list: list) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
         for v in var_list:
             dtype = v.dtype.base_dtype
             if v.get_shape().is_fully_defined():
@@ -430,7 +438,7 @@ class RMSPropOptimizer(Optimizer):
         self._momentum_tensor = to_tensor(self._call_if_callable(self._momentum), name="momentum")
         self._epsilon_tensor = to_tensor(self._call_if_callable(self._epsilon), name="epsilon")
 
-    def _dense_inputs(self, grad: Any, var: Any) -> list:
+    def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         prepared = (
             self._learning_rate_tensor,
             self._decay_tensor,

@@ -1,4 +1,4 @@
-"""`tf.train.experimental.PythonState`: what a program keeps in Python, saved with its variables."""
+"""`tf.train.experimental.PythonState`: state of a Python program, saved with its variables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.control.host_ops import py_func
 
@@ -23,12 +24,13 @@ class _StateSaveable(SaveableObject):
         super().__init__(state, [SaveSpec(self._written, "", name, dtypes.string, "/device:CPU:0")], name)
 
     def _written(self) -> Tensor:
-        def serialized() -> Any:
+        def serialized() -> Array:
             return np.array(self._state.serialize(), object)
 
+        # The shape of a py_func is unknown: this one gives a scalar.
         return _with_no_shape(py_func(serialized, [], dtypes.string))
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Any:
         """Gives Python the string back."""
 
         def deserialized(text: bytes) -> None:
@@ -44,15 +46,15 @@ def _with_no_shape(tensor: Tensor) -> Tensor:
 
 @export("train.experimental.PythonState")
 class PythonState(abc.ABC):
-    """Base of what is saved by `tf.train.Checkpoint` and is no variable: it says itself how it becomes a string."""
+    """The base of Python state that `tf.train.Checkpoint` saves: it converts itself to a string and back."""
 
     @abc.abstractmethod
-    def serialize(self) -> Any:
+    def serialize(self) -> str | bytes:
         """The string to save."""
 
     @abc.abstractmethod
-    def deserialize(self, string_value: Any) -> None:
+    def deserialize(self, string_value: bytes) -> None:
         """Takes a string that was saved."""
 
-    def _gather_saveables_for_checkpoint(self) -> dict[str, Callable]:
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Callable[[str], SaveableObject]]:
         return {"py_state": lambda name: _StateSaveable(name, self)}

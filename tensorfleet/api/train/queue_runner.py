@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import register_proto_function
 from tensorfleet.graph.operation import Operation
@@ -21,6 +22,9 @@ from tensorfleet.graph.scopes import (
     get_default_session,
 )
 from tensorfleet.session.session import BaseSession
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import QueueRunnerDef
 
 
 @export("train.QueueRunner", "train.queue_runner.QueueRunner")
@@ -35,11 +39,11 @@ class QueueRunner:
     def __init__(
         self,
         queue: Any = None,
-        enqueue_ops: Any = None,
+        enqueue_ops: Sequence[Operation] | None = None,
         close_op: Operation | None = None,
         cancel_op: Operation | None = None,
-        queue_closed_exception_types: Any = None,
-        queue_runner_def: Any = None,
+        queue_closed_exception_types: tuple[type[errors.OpError], ...] | None = None,
+        queue_runner_def: QueueRunnerDef | None = None,
         import_scope: str | None = None,
     ) -> None:
         if queue_runner_def is not None:
@@ -53,7 +57,14 @@ class QueueRunner:
         self._runs_per_session: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[BaseException] = []
 
-    def _take(self, queue: Any, enqueue_ops: Any, close_op: Any, cancel_op: Any, types: Any) -> None:
+    def _take(
+        self,
+        queue: Any,
+        enqueue_ops: Sequence[Operation] | None,
+        close_op: Operation | None,
+        cancel_op: Operation | None,
+        types: tuple[type[errors.OpError], ...] | None,
+    ) -> None:
         if not queue or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
         self._queue = queue
@@ -69,7 +80,7 @@ class QueueRunner:
             )
         self._queue_closed_exception_types = types
 
-    def _read(self, proto: Any, scope: str | None) -> None:
+    def _read(self, proto: QueueRunnerDef, scope: str | None) -> None:
         graph = get_default_graph()
 
         def find(name: str) -> Any:
@@ -79,47 +90,32 @@ class QueueRunner:
         self._enqueue_ops = [find(name) for name in proto.enqueue_op_name]
         self._close_op = find(proto.close_op_name)
         self._cancel_op = find(proto.cancel_op_name)
-        codes = list(proto.queue_closed_exception_types) or [errors.OUT_OF_RANGE]
+        codes: list[int] = [*proto.queue_closed_exception_types] or [errors.OUT_OF_RANGE]
         self._queue_closed_exception_types = tuple(errors.exception_type_from_error_code(c) for c in codes)
 
-    @property
-    def queue(self) -> Any:
-        """The queue that is filled."""
-        return self._queue
-
-    @property
-    def enqueue_ops(self) -> list[Operation]:
-        """The operations that fill it."""
-        return self._enqueue_ops
-
-    @property
-    def close_op(self) -> Operation:
-        """The operation that closes the queue when the input ends."""
-        return self._close_op
-
-    @property
-    def cancel_op(self) -> Operation:
-        """The operation that closes the queue when the threads are to stop."""
-        return self._cancel_op
-
-    @property
-    def queue_closed_exception_types(self) -> tuple:
-        """The exceptions that mean the end of the input."""
-        return self._queue_closed_exception_types
-
-    @property
-    def exceptions_raised(self) -> list[BaseException]:
-        """What the threads raised, for runners without a coordinator."""
-        return self._exceptions_raised
+    queue: Any = readonly("_queue", "The queue that is filled.")
+    enqueue_ops: Sequence[Operation] = readonly("_enqueue_ops", "The operations that fill it.")
+    close_op: Operation = readonly("_close_op", "The operation that closes the queue when the input ends.")
+    cancel_op: Operation = readonly(
+        "_cancel_op", "The operation that closes the queue when the threads are to stop."
+    )
+    queue_closed_exception_types: tuple[type[errors.OpError], ...] = readonly(
+        "_queue_closed_exception_types", "The exceptions that mean the end of the input."
+    )
+    exceptions_raised: list[BaseException] = readonly(
+        "_exceptions_raised", "The exceptions of the threads, for runners without a coordinator."
+    )
 
     @property
     def name(self) -> str:
         """The name of the queue."""
-        return self._queue.name
+        name: str = self._queue.name
+        return name
 
-    def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None = None) -> None:
+    def _run(self, sess: BaseSession, enqueue_op: Operation, coord: Coordinator | None = None) -> None:
         """The body of a thread that fills the queue."""
         try:
+            # Prepared once, so that a round is no more than the run itself.
             enqueue = repeater(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 try:
@@ -129,6 +125,8 @@ class QueueRunner:
                     return
         except Exception as e:
             if coord is not None:
+                # With a coordinator the error comes out of `join`; without one it is kept for
+                # `exceptions_raised`.
                 coord.request_stop(failure_in(sess, e))
             else:
                 logging.error("Exception in QueueRunner: %s", e)
@@ -137,7 +135,7 @@ class QueueRunner:
         with self._lock:
             self._runs_per_session[sess] -= 1
 
-    def _ended(self, sess: Any) -> None:
+    def _ended(self, sess: BaseSession) -> None:
         """The input of one operation is at its end; with the last of them, so is the queue."""
         with self._lock:
             self._runs_per_session[sess] -= 1
@@ -148,7 +146,7 @@ class QueueRunner:
             except Exception as e:
                 logging.vlog(1, "Ignored exception: %s", e)
 
-    def _close_on_stop(self, sess: Any, cancel_op: Operation, coord: Coordinator) -> None:
+    def _close_on_stop(self, sess: BaseSession, cancel_op: Operation, coord: Coordinator) -> None:
         """The body of the thread that closes the queue when the coordinator stops."""
         coord.wait_for_stop()
         try:
@@ -157,7 +155,7 @@ class QueueRunner:
             logging.vlog(1, "Ignored exception: %s", e)
 
     def create_threads(
-        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+        self, sess: BaseSession, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """One thread per enqueue operation, and one that closes the queue when `coord` stops.
 
@@ -165,6 +163,7 @@ class QueueRunner:
         session still run, the list is empty.
         """
         with self._lock:
+            # Started twice, each element would be enqueued by two threads.
             if self._runs_per_session.get(sess, 0) > 0:
                 return []
             self._runs_per_session[sess] = len(self._enqueue_ops)
@@ -190,7 +189,7 @@ class QueueRunner:
                 t.start()
         return made
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """This runner as a `QueueRunnerDef`; None when it is not inside `export_scope`."""
         from tensorfleet.base.protos import QueueRunnerDef
 
@@ -206,41 +205,41 @@ class QueueRunner:
         return proto
 
     @staticmethod
-    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+    def from_proto(queue_runner_def: QueueRunnerDef, import_scope: str | None = None) -> QueueRunner:
         """The runner that a `QueueRunnerDef` describes, with the operations of the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
-def repeater(sess: Any, operation: Operation) -> Callable[[], Any]:
-    """What to call again and again to run an operation, which may be run several times in each call."""
+def repeater(sess: BaseSession, operation: Operation) -> Callable[[], Any]:
+    """A function that runs an operation, perhaps several times in each call."""
     return getattr(sess, "_make_repeater", sess.make_callable)(operation)
 
 
-def failure_in(sess: Any, error: Exception) -> Exception | None:
-    """What a thread that runs operations tells its coordinator: nothing when it was the session that ended.
+def failure_in(sess: BaseSession, error: Exception) -> Exception | None:
+    """The error that a thread reports to its coordinator: None when the session was closed.
 
-    In TensorFlow it is chance whether `join` raises what a closed session cancels.
+    In TensorFlow it is chance whether `join` raises the error of a closed session.
     """
     return None if getattr(sess, "_closed", False) else error
 
 
-def _is_error(cls: Any) -> bool:
+def _is_error(cls: type) -> bool:
     return issubclass(cls, errors.OpError)
 
 
 @export("train.add_queue_runner", "train.queue_runner.add_queue_runner")
-def add_queue_runner(qr: QueueRunner, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
+def add_queue_runner(qr: QueueRunner, collection: Hashable = GraphKeys.QUEUE_RUNNERS) -> None:
     """Adds a runner to those that `tf.train.start_queue_runners` starts."""
     add_to_collection(collection, qr)
 
 
 @export("train.start_queue_runners", "train.queue_runner.start_queue_runners")
 def start_queue_runners(
-    sess: Any = None,
+    sess: BaseSession | None = None,
     coord: Coordinator | None = None,
     daemon: bool = True,
     start: bool = True,
-    collection: Any = GraphKeys.QUEUE_RUNNERS,
+    collection: Hashable = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
     """Starts the threads of all queue runners of the graph; returns them."""
     if sess is None:

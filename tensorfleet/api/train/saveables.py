@@ -1,8 +1,9 @@
-"""What a `Saver` saves: variables, parts of variables, and objects that say themselves how they are saved."""
+"""Objects that a `Saver` saves: variables, parts of variables, and objects with saveables of their own."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeGuard
 
 from tensorfleet.api.variables.partitioned import PartitionedVariable
 from tensorfleet.api.variables.variable import ResourceVariable, Variable
@@ -29,9 +30,10 @@ class SaveSpec:
         self.device = tensor.device if device is None else device
 
     @property
-    def tensor(self) -> Any:
+    def tensor(self) -> Tensor:
         """The value; it may have been given as a function that makes it."""
-        return self._tensor() if callable(self._tensor) else self._tensor
+        value: Tensor = self._tensor() if callable(self._tensor) else self._tensor
+        return value
 
 
 class SaveableObject:
@@ -47,7 +49,9 @@ class SaveableObject:
         """The device of the first tensor."""
         return self.specs[0].device
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(
+        self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None
+    ) -> Operation | Tensor:
         """The operation that takes the restored tensors (reshaped to `restored_shapes`, if given)."""
         raise ValueError("Calling an abstract method.")
 
@@ -55,13 +59,13 @@ class SaveableObject:
 class RefSaveable(SaveableObject):
     """A variable by reference, or a part of one."""
 
-    def __init__(self, variable: Any, ref: Tensor, slice_spec: str, name: str) -> None:
+    def __init__(self, variable: Variable | Tensor, ref: Tensor, slice_spec: str, name: str) -> None:
         # A part is saved through its read, the whole through the reference: TensorFlow's graphs do so.
         value = variable if slice_spec else ref
         tensor = value._AsTensor() if isinstance(value, Variable) else value
         super().__init__(ref, [SaveSpec(tensor, slice_spec, name, device=ref.device)], name)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Tensor:
         """Assigns the restored value."""
         value = _reshaped(restored_tensors[0], restored_shapes)
         whole = restored_shapes is None and self.op.shape.is_fully_defined()
@@ -86,7 +90,7 @@ class ResourceSaveable(SaveableObject):
             with device("/device:CPU:0"):
                 return apply("Identity", value)
 
-    def restore(self, restored_tensors: list[Tensor], restored_shapes: list | None) -> Any:
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Operation:
         """Assigns the restored value."""
         value = _reshaped(restored_tensors[0], restored_shapes)
         with device(self._variable.device):
@@ -95,7 +99,7 @@ class ResourceSaveable(SaveableObject):
             return apply_op("AssignVariableOp", self._variable.handle, value)
 
 
-def _reshaped(value: Tensor, shapes: list | None) -> Tensor:
+def _reshaped(value: Tensor, shapes: list[Any] | None) -> Tensor:
     return value if shapes is None else apply("Reshape", value, shapes[0])
 
 
@@ -126,27 +130,35 @@ def by_name(var_list: Any, convert_variable_to_tensor: bool = True) -> dict[str,
     return found
 
 
-def is_trackable(item: Any) -> bool:
-    """Whether something says itself what of it is saved, and is no variable."""
+class Trackable(Protocol):
+    """An object that is no variable and has saveables of its own."""
+
+    def _gather_saveables_for_checkpoint(self) -> Mapping[str, Any]:
+        """Saveables by name, or functions that make one from its name in the checkpoint."""
+
+
+def is_trackable(item: object) -> TypeGuard[Trackable]:
+    """Whether an object has saveables of its own, and is no variable."""
     return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, Variable)
 
 
-def _name_of(item: Any) -> str:
+def _name_of(item: object) -> str:
     if isinstance(item, (SaveableObject, PartitionedVariable)):
         return item.name
     if isinstance(item, Variable):
         return item.op.name
-    _need_variable(item)
-    return item.op.name
+    return _need_variable(item).op.name
 
 
-def _need_variable(item: Any) -> None:
+def _need_variable(item: object) -> Tensor:
+    """The tensor of a reference variable, as old programs pass it; TypeError for anything else."""
     if not (isinstance(item, Tensor) and item.op.spec.variable and item.dtype._is_ref_dtype):
         raise TypeError(f"Variable to save is not a Variable: {item}")
+    return item
 
 
 def saveables_of(var_list: Any) -> list[SaveableObject]:
-    """What to save for these variables, by name in the checkpoint, sorted."""
+    """The saveables of these variables, sorted by name in the checkpoint."""
     named = by_name(var_list)
     for name in named:
         if not isinstance(name, str):
@@ -168,7 +180,7 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
     return found
 
 
-def _saveables(item: Any, name: str) -> list[SaveableObject]:
+def _saveables(item: object, name: str) -> list[SaveableObject]:
     if isinstance(item, SaveableObject):
         return [item]
     if isinstance(item, (list, tuple, PartitionedVariable)):
@@ -182,7 +194,7 @@ def _saveables(item: Any, name: str) -> list[SaveableObject]:
     return [_saveable(item, "", name)]
 
 
-def _parts(parts: list, name: str) -> list[SaveableObject]:
+def _parts(parts: list[Any], name: str) -> list[SaveableObject]:
     wholes = set()
     for part in parts:
         if not isinstance(part, Variable):
@@ -197,10 +209,11 @@ def _parts(parts: list, name: str) -> list[SaveableObject]:
 
 def _saveable(variable: Any, slice_spec: str, name: str) -> SaveableObject:
     if hasattr(variable, "_copies"):
-        return variable._saveable(name)
+        saveable: SaveableObject = variable._saveable(name)
+        return saveable
     if isinstance(variable, ResourceVariable):
         return ResourceSaveable(variable, slice_spec, name)
     if isinstance(variable, Variable):
         return RefSaveable(variable, variable._variable, slice_spec, name)
-    _need_variable(variable)
-    return RefSaveable(variable, variable, slice_spec, name)
+    ref = _need_variable(variable)
+    return RefSaveable(ref, ref, slice_spec, name)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,14 @@ from tensorfleet.api.train import checkpoint_state
 from tensorfleet.api.train.checkpoint_reader import object_keys
 from tensorfleet.api.train.global_step import global_step as value_of_step
 from tensorfleet.api.train.saveables import by_name
-from tensorfleet.api.train.saver_builder import BulkSaverBuilder
+from tensorfleet.api.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import isdir, rmtree
 from tensorfleet.base.formats.atomic_files import wait_for_disk
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_text
 from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.meta_graph import (
     add_collection_def,
@@ -31,16 +32,20 @@ from tensorfleet.graph.meta_graph import (
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 from tensorfleet.session.session import BaseSession
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import GlobalStep, PathLike
+    from tensorfleet.base.protos import MetaGraphDef, SaverDef
+
 _V2 = 2  # SaverDef.V2, without loading the messages at import
-_FAILED = (
+_RESTORE_FAILED = (
     "Restoring from checkpoint failed. This is most likely due to a {reason}. Please ensure that you have not "
     "altered the graph expected based on the checkpoint. Original error:\n\n{error}"
 )
 
 
 @export("python.ops.variables._all_saveable_objects")
-def all_saveable_objects(scope: str | None = None) -> list:
-    """What a Saver saves when it is not told: the global variables, and other objects with state."""
+def all_saveable_objects(scope: str | None = None) -> list[Any]:
+    """The default of a Saver: the global variables, and other objects with state."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope) + get_collection(
         GraphKeys.SAVEABLE_OBJECTS, scope
     )
@@ -65,8 +70,8 @@ class Saver:
         keep_checkpoint_every_n_hours: float = 10000.0,
         name: str | None = None,
         restore_sequentially: bool = False,
-        saver_def: Any = None,
-        builder: Any = None,
+        saver_def: SaverDef | None = None,
+        builder: BaseSaverBuilder | None = None,
         defer_build: bool = False,
         allow_empty: bool = False,
         write_version: int = _V2,
@@ -106,11 +111,12 @@ class Saver:
     # -- building --
 
     def build(self) -> None:
-        """Adds the operations to the graph, when the constructor was told to leave that for later."""
+        """Adds the operations to the graph, if the constructor was called with `defer_build`."""
         if self._is_built:
             return
         self._is_built = True
         variables = all_saveable_objects() if self._var_list is None else self._var_list
+        # A number is no list of variables: `by_name` says so with TensorFlow's message.
         if not variables and not isinstance(variables, (int, float)):
             if not self._allow_empty:
                 raise ValueError("No variables to save")
@@ -127,7 +133,7 @@ class Saver:
         )
         self._start()
 
-    def _take(self, saver_def: Any) -> None:
+    def _take(self, saver_def: SaverDef) -> None:
         """Uses operations that are in the graph already, under the scope `name`."""
         from tensorfleet.base.protos import SaverDef
 
@@ -151,9 +157,9 @@ class Saver:
 
     def save(
         self,
-        sess: Any,
-        save_path: Any,
-        global_step: Any = None,
+        sess: BaseSession,
+        save_path: PathLike,
+        global_step: int | GlobalStep | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -186,12 +192,15 @@ class Saver:
                     save_debug_info=save_debug_info,
                 )
         if saved is not None:
-            checkpoint_state.start_to_disk(saved, meta_graph_suffix)
+            # Behind the caller's back, and before anything is deleted: docs/decisions/0012.
+            checkpoint_state.start_sync(saved, meta_graph_suffix)
             if write_state and self._checkpoints_to_be_deleted:
                 self._delete(self._checkpoints_to_be_deleted.pop(0), meta_graph_suffix)
         return saved
 
-    def _path(self, sess: Any, save_path: str, step: Any, latest_filename: str) -> str:
+    def _path(
+        self, sess: BaseSession, save_path: str, step: int | GlobalStep | None, latest_filename: str
+    ) -> str:
         if step is None:
             if os.path.basename(save_path) == latest_filename and not self._sharded:
                 raise ValueError(
@@ -202,7 +211,7 @@ class Saver:
             step = value_of_step(sess, step)
         return f"{save_path}-{step:08d}" if self._pad_step_number else f"{save_path}-{step:d}"
 
-    def _write(self, sess: Any, save_path: str, path: str) -> str:
+    def _write(self, sess: BaseSession, save_path: str, path: str) -> str:
         try:
             return as_text(
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
@@ -217,15 +226,16 @@ class Saver:
                 self._remove_parts(sess.graph, path)
             raise
 
-    def _remove_parts(self, graph: Any, path: str) -> None:
-        """Removes what the tasks have written of a sharded checkpoint that is not to be."""
+    def _remove_parts(self, graph: Graph, path: str) -> None:
+        """Removes the files that tasks wrote for a sharded checkpoint that failed."""
+        # The parts' folder has a random name, which only the graph knows: it is made in `saver_graph`.
         for op in graph.get_tensor_by_name(self.saver_def.filename_tensor_name).consumers():
             if op.type == "StringJoin" and op.inputs[1].op.type == "Select":
                 parts: Any = constant_value(op.inputs[1].op.inputs[2])
                 rmtree(os.path.dirname(path + as_text(parts.item())))
 
     def _record(self, path: str, folder: str, latest_filename: str) -> None:
-        """Adds a checkpoint to the list and writes the list; what falls off it is deleted later."""
+        """Adds a checkpoint to the list and writes the list; the oldest falls off and is deleted later."""
         keep = self.saver_def.max_to_keep
         if keep > 0:
             self._last_checkpoints = [c for c in self._last_checkpoints if c[0] != path]
@@ -239,6 +249,7 @@ class Saver:
     def _delete(self, checkpoint: tuple[str, float], suffix: str) -> None:
         path, written = checkpoint
         hours = self.saver_def.keep_checkpoint_every_n_hours
+        # Kept for good, one for each period: it is no longer in the list and is never looked at again.
         if hours and written > self._next_checkpoint_time:
             self._next_checkpoint_time += hours * 3600
             return
@@ -249,7 +260,7 @@ class Saver:
         except (errors.OpError, OSError) as e:
             logging.warning("Ignoring: %s", e)
 
-    def restore(self, sess: Any, save_path: Any) -> None:
+    def restore(self, sess: BaseSession, save_path: PathLike | None) -> None:
         """Gives the variables the values they have in a checkpoint; they need no initialization."""
         if self._is_empty:
             return
@@ -263,19 +274,22 @@ class Saver:
         try:
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
         except errors.NotFoundError as e:
+            # Names that are missing may be those of a `tf.train.Checkpoint`, which saves by attributes.
             if keys := object_keys(path):
                 self._restore_objects(sess, path, keys)
                 return
             reason = "Variable name or other graph key that is missing from the checkpoint"
-            raise errors.NotFoundError(None, e.op, _FAILED.format(reason=reason, error=e.message)) from e
+            raise errors.NotFoundError(
+                None, e.op, _RESTORE_FAILED.format(reason=reason, error=e.message)
+            ) from e
         except errors.InvalidArgumentError as e:
             reason = "mismatch between the current graph and the graph from the checkpoint"
             raise errors.InvalidArgumentError(
-                None, e.op, _FAILED.format(reason=reason, error=e.message)
+                None, e.op, _RESTORE_FAILED.format(reason=reason, error=e.message)
             ) from e
 
-    def _restore_objects(self, sess: Any, path: str, keys: dict[str, str]) -> None:
-        """Restores by name what a `tf.train.Checkpoint` wrote."""
+    def _restore_objects(self, sess: BaseSession, path: str, keys: dict[str, str]) -> None:
+        """Restores a checkpoint of `tf.train.Checkpoint` by the names of variables."""
         logging.warning(
             "Restoring an object-based checkpoint using a name-based saver. This may be somewhat fragile, and will "
             "re-build the Saver. Instead, consider loading object-based checkpoints using tf.train.Checkpoint()."
@@ -307,6 +321,7 @@ class Saver:
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
         """Replaces the list of checkpoints kept; their ages are unknown."""
         assert isinstance(last_checkpoints, list)
+        # An unknown age counts as new: such a checkpoint is kept once for its period, as in TensorFlow.
         self._last_checkpoints = [(path, np.inf) for path in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
@@ -328,11 +343,13 @@ class Saver:
         """This as a `SaverDef`."""
         return self.saver_def
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
         """This as a `SaverDef`, or None when its operations are outside `export_scope`."""
-        if export_scope is None:
-            return self.saver_def
         from tensorfleet.base.protos import SaverDef
+
+        proto: SaverDef = self.saver_def
+        if export_scope is None:
+            return proto
 
         fields = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
         if not all(getattr(self.saver_def, f).startswith(export_scope) for f in fields):
@@ -343,27 +360,29 @@ class Saver:
         return proto
 
     @staticmethod
-    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+    def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
         """The Saver of operations in the graph that a `SaverDef` names."""
         return Saver(saver_def=saver_def, name=import_scope)
 
-    def _add_collection_def(self, meta_graph_def: Any, key: Any, export_scope: str | None = None) -> None:
+    def _add_collection_def(
+        self, meta_graph_def: MetaGraphDef, key: str, export_scope: str | None = None
+    ) -> None:
         """Writes a collection into a `MetaGraphDef`, when its items have a written form."""
         add_collection_def(meta_graph_def, key, export_scope=export_scope)
 
     def export_meta_graph(
         self,
         filename: str | None = None,
-        collection_list: Any = None,
+        collection_list: Sequence[str] | None = None,
         as_text: bool = False,
         export_scope: str | None = None,
         clear_devices: bool = False,
         clear_extraneous_savers: bool = False,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> Any:
+    ) -> MetaGraphDef:
         """The default graph with this Saver as a `MetaGraphDef`, also written to `filename` when given."""
-        return export_meta_graph(
+        meta: MetaGraphDef = export_meta_graph(
             filename,
             graph_def=get_default_graph().as_graph_def(add_shapes=True),
             saver_def=self.saver_def,
@@ -375,6 +394,7 @@ class Saver:
             strip_default_attrs=strip_default_attrs,
             save_debug_info=save_debug_info,
         )
+        return meta
 
 
 register_proto_function(GraphKeys.SAVERS, "SaverDef", Saver.to_proto, Saver.from_proto)
@@ -382,7 +402,10 @@ register_proto_function(GraphKeys.SAVERS, "SaverDef", Saver.to_proto, Saver.from
 
 @export("train.import_meta_graph", "python.training.saver.import_meta_graph")
 def import_meta_graph(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+    meta_graph_or_file: MetaGraphDef | PathLike,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
 ) -> Saver | None:
     """Adds a MetaGraph's nodes and collections to the default graph; returns a Saver of its variables.
 
@@ -393,9 +416,12 @@ def import_meta_graph(
 
 @export("python.training.saver._import_meta_graph_with_return_elements")
 def import_with_elements(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+    meta_graph_or_file: MetaGraphDef | PathLike,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
 ) -> tuple[Saver | None, Any]:
-    """As `import_meta_graph`; gives the Saver, and what `return_elements` names."""
+    """As `import_meta_graph`; gives the Saver, and the elements that `return_elements` names."""
     graph = kwargs.get("graph") or get_default_graph()
     meta, scope, found = import_meta_graph_def(
         meta_graph_or_file, clear_devices, import_scope=import_scope, **kwargs

@@ -1,8 +1,8 @@
-"""What builds the operations of a `Saver`: a subclass may write and read tensors in a way of its own."""
+"""Builders of a `Saver`'s operations: a subclass may write and read tensors in a way of its own."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train import saveables as kinds
 from tensorfleet.api.train import saver_graph
@@ -11,14 +11,19 @@ from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.variable import Variable
+    from tensorfleet.base.protos import SaverDef
+
 _V2 = 2  # SaverDef.V2, without loading the messages at import
 
 
 class VariableSaveable(kinds.RefSaveable):
     """A variable by reference, or a part of one."""
 
-    def __init__(self, var: Any, slice_spec: str, name: str) -> None:
-        super().__init__(var, getattr(var, "_variable", var), slice_spec, name)
+    def __init__(self, var: Variable | Tensor, slice_spec: str, name: str) -> None:
+        ref: Any = getattr(var, "_variable", var)
+        super().__init__(var, ref, slice_spec, name)
 
 
 @export("python.training.saver.BaseSaverBuilder")
@@ -68,7 +73,7 @@ class BaseSaverBuilder:
         name: str | None = None,
         restore_sequentially: bool = False,
         filename: str | None = "model",
-    ) -> Any:
+    ) -> SaverDef:
         """Adds the operations to the graph; gives the `SaverDef` that names them."""
         from tensorfleet.base.protos import SaverDef
 

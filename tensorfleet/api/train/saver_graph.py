@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.saveables import SaveableObject
 from tensorfleet.base import dtypes
@@ -12,6 +12,9 @@ from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.array.basic import group, placeholder_with_default
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.saver_builder import BaseSaverBuilder
 
 _Shards = list[tuple[str, list[SaveableObject]]]
 
@@ -22,13 +25,15 @@ def build(
     filename: str | None = None,
     sharded: bool = False,
     reshape: bool = False,
-    builder: Any = None,
+    builder: BaseSaverBuilder | None = None,
 ) -> tuple[Tensor, Tensor, Operation]:
     """Adds the operations; gives the tensor to feed the path to, the one to run to save, the op to restore.
 
     A `builder` writes and reads the tensors in its own way, by its `save_op` and `bulk_restore`.
     """
     with name_scope(name, "save", [s.op for s in saveables]):
+        # Both are in TensorFlow's graph. The SaverDef names the second, `save/Const`, which programs feed;
+        # the first is its default.
         default = placeholder_with_default(filename or "model", [], name="filename")
         path = placeholder_with_default(default, [], name="Const")
         if not sharded:
@@ -65,16 +70,17 @@ def restored(path: Tensor, saveables: list[SaveableObject]) -> list[Tensor]:
     )
 
 
-def _save(path: Tensor, saveables: list[SaveableObject], builder: Any) -> Tensor:
+def _save(path: Tensor, saveables: list[SaveableObject], builder: BaseSaverBuilder | None) -> Tensor:
     """Gives the path, available once the tensors are written."""
     written = save_op(path, saveables) if builder is None else builder.save_op(path, saveables)
     with colocate_with(path.op), control_dependencies([written]):
         return apply("Identity", path, name="control_dependency")
 
 
-def _save_shards(path: Tensor, shards: _Shards, builder: Any) -> Tensor:
+def _save_shards(path: Tensor, shards: _Shards, builder: BaseSaverBuilder | None) -> Tensor:
     """Every device writes its own files into a temporary directory; then they become one checkpoint."""
     with device("CPU"):
+        # As in TensorFlow's graph: on S3, where a rename is a copy, the parts get no temporary folder.
         remote = apply("StaticRegexFullMatch", path, pattern="^s3://.*")
         suffix = apply(
             "Select", remote, constant(".part"), constant(f"_temp_{uuid.uuid4().hex}/part"), name="Select"
@@ -86,6 +92,7 @@ def _save_shards(path: Tensor, shards: _Shards, builder: Any) -> Tensor:
         with device(on_cpu(place)):
             files.append(apply("ShardedFilename", temporary, i, count))
             saved.append(_save(files[-1], saveables, builder))
+    # Merging renames the parts of all tasks, so all must have been written; the last task's CPU does it.
     with control_dependencies([s.op for s in saved]), device(on_cpu(shards[-1][0])):
         merged = apply_op("MergeV2Checkpoints", files, path)
         with control_dependencies([merged]):
@@ -93,8 +100,9 @@ def _save_shards(path: Tensor, shards: _Shards, builder: Any) -> Tensor:
 
 
 def _restore(
-    path: Tensor, saveables: list[SaveableObject], reshape: bool, name: str, builder: Any
+    path: Tensor, saveables: list[SaveableObject], reshape: bool, name: str, builder: BaseSaverBuilder | None
 ) -> Operation:
+    # Files are read by a CPU also when the variables are on other devices.
     with device("CPU:0"):
         if builder is None:
             tensors = restored(path, saveables)
@@ -110,7 +118,7 @@ def _restore(
     return group(*assigned, name=name)
 
 
-def _shape(tensor: Tensor) -> Any:
+def _shape(tensor: Tensor) -> list[int | None] | Tensor:
     return tensor.shape.as_list() if tensor.shape.is_fully_defined() else apply("Shape", tensor)
 
 

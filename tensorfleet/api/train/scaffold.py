@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.summary.summary import merge_all
 from tensorfleet.api.train.saver import Saver
@@ -15,6 +15,7 @@ from tensorfleet.api.variables.lists import (
 )
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import (
@@ -28,26 +29,30 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.state.lookup import tables_initializer
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.session.session import BaseSession
+
 
 @export("train.Scaffold", "python.training.monitored_session.Scaffold")
 class Scaffold:
-    """What starts, checks, summarizes and saves a model: pass what you have, the rest has defaults.
+    """The operations that start, check, summarize and save a model. Arguments that you leave out have defaults.
 
-    `finalize()` fills in what was not given, from the graph's collections (such as `GraphKeys.INIT_OP`)
+    `finalize()` fills in the defaults, from the graph's collections (such as `GraphKeys.INIT_OP`)
     or with new operations, and finalizes the graph; monitored sessions call it. `init_fn` is called as
     `init_fn(scaffold, session)` after `init_op`, when there is no checkpoint to restore.
     """
 
     def __init__(
         self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Callable | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Any = None,
+        init_op: Fetches = None,
+        init_feed_dict: FeedDict | None = None,
+        init_fn: Callable[[Scaffold, BaseSession], Any] | None = None,
+        ready_op: Fetches = None,
+        ready_for_local_init_op: Fetches = None,
+        local_init_op: Fetches = None,
+        summary_op: Tensor | None = None,
+        saver: Saver | None = None,
         copy_from_scaffold: Scaffold | None = None,
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
@@ -57,18 +62,18 @@ class Scaffold:
             return getattr(copy_from_scaffold, name) if value is None and copy_from_scaffold else value
 
         self._init_op = given(init_op, "init_op")
-        self._init_feed_dict = given(init_feed_dict, "init_feed_dict")
+        self._init_feed_dict: FeedDict | None = given(init_feed_dict, "init_feed_dict")
         self._user_init_fn = given(init_fn, "_user_init_fn")
         self._ready_op = given(ready_op, "ready_op")
         self._ready_for_local_init_op = given(ready_for_local_init_op, "ready_for_local_init_op")
         self._local_init_op = given(local_init_op, "local_init_op")
-        self._summary_op = given(summary_op, "summary_op")
-        self._saver = given(saver, "saver")
+        self._summary_op: Tensor | None = given(summary_op, "summary_op")
+        self._saver: Any = given(saver, "saver")
         user = self._user_init_fn
         self._init_fn = (lambda sess: user(self, sess)) if user else None
 
     def finalize(self) -> Scaffold:
-        """Fills in what was not given and finalizes the graph."""
+        """Fills in the defaults and finalizes the graph."""
         self._init_op = self._or_found("init_op", GraphKeys.INIT_OP, _init_op)
         self._ready_op = self._or_found("ready_op", GraphKeys.READY_OP, _ready_op)
         self._ready_for_local_init_op = self._or_found(
@@ -89,45 +94,20 @@ class Scaffold:
         value = getattr(self, f"_{name}")
         return Scaffold.get_or_default(name, key, make) if value is None else value
 
-    @property
-    def init_fn(self) -> Callable | None:
-        """A function of the session, called after `init_op`."""
-        return self._init_fn
-
-    @property
-    def init_op(self) -> Any:
-        """Initializes the global variables."""
-        return self._init_op
-
-    @property
-    def ready_op(self) -> Any:
-        """Gives the names of variables without a value."""
-        return self._ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Any:
-        """Gives the names of global variables without a value."""
-        return self._ready_for_local_init_op
-
-    @property
-    def local_init_op(self) -> Any:
-        """Initializes what belongs to one task: local variables and tables."""
-        return self._local_init_op
-
-    @property
-    def summary_op(self) -> Any:
-        """All summaries as one tensor."""
-        return self._summary_op
-
-    @property
-    def saver(self) -> Any:
-        """Writes and reads checkpoints."""
-        return self._saver
-
-    @property
-    def init_feed_dict(self) -> Any:
-        """What to feed to `init_op`."""
-        return self._init_feed_dict
+    init_fn: Callable[[BaseSession], Any] | None = readonly(
+        "_init_fn", "A function of the session, called after `init_op`."
+    )
+    init_op: Fetches = readonly("_init_op", "Initializes the global variables.")
+    ready_op: Fetches = readonly("_ready_op", "Gives the names of variables without a value.")
+    ready_for_local_init_op: Fetches = readonly(
+        "_ready_for_local_init_op", "Gives the names of global variables without a value."
+    )
+    local_init_op: Fetches = readonly(
+        "_local_init_op", "Initializes the state of one task: local variables and tables."
+    )
+    summary_op: Tensor | None = readonly("_summary_op", "All summaries as one tensor.")
+    saver: Any = readonly("_saver", "Writes and reads checkpoints.")
+    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "Values to feed to `init_op`.")
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
@@ -176,7 +156,7 @@ def _with_resources(names: Tensor) -> Tensor:
 
 def default_saver() -> Saver:
     """The one Saver of the graph; made when there is none."""
-    found = get_collection(GraphKeys.SAVERS)
+    found: list[Saver] = get_collection(GraphKeys.SAVERS)
     if len(found) > 1:
         raise RuntimeError(
             f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by passing it "

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
@@ -15,17 +18,24 @@ from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.random.ops import random_normal
 
 
-def _need(step: Any, what: str) -> None:
+def _need(step: object, what: str) -> None:
     if step is None:
         raise ValueError(f"global_step is required for {what}.")
 
 
-def _initial(rate: Any) -> tuple[Tensor, Any]:
+def _initial(rate: TensorLike) -> tuple[Tensor, Any]:
     rate = to_tensor(rate, name="initial_learning_rate")
     return rate, rate.dtype.base_dtype
 
 
-def _decay(rate: Any, step: Any, steps: Any, decay_rate: Any, staircase: bool, name: str | None) -> Tensor:
+def _decay(
+    rate: TensorLike,
+    step: TensorLike,
+    steps: TensorLike,
+    decay_rate: TensorLike,
+    staircase: bool,
+    name: str | None,
+) -> Tensor:
     with name_scope(name, "ExponentialDecay") as scope:
         rate, dtype = _initial(rate)
         steps, decay_rate = cast(steps, dtype), cast(decay_rate, dtype)
@@ -37,10 +47,10 @@ def _decay(rate: Any, step: Any, steps: Any, decay_rate: Any, staircase: bool, n
 
 @export("train.exponential_decay")
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -51,10 +61,10 @@ def exponential_decay(
 
 @export("train.natural_exp_decay")
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -66,10 +76,10 @@ def natural_exp_decay(
 
 @export("train.inverse_time_decay")
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -88,7 +98,9 @@ def inverse_time_decay(
 
 
 @export("train.piecewise_constant", "train.piecewise_constant_decay")
-def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Tensor:
+def piecewise_constant(
+    x: TensorLike, boundaries: Sequence[TensorLike], values: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
     """values[0] up to and including boundaries[0], values[1] up to boundaries[1], and so on."""
     boundaries, values = list(boundaries), list(values)
     if len(boundaries) != len(values) - 1:
@@ -116,17 +128,18 @@ def _same_type(edge: Tensor, x: Tensor) -> Tensor:
         return edge
     # Python ints are int32, the global step is int64.
     if edge_type == dtypes.int32 and x_type == dtypes.int64:
-        return cast(edge, x_type)
+        widened: Tensor = cast(edge, x_type)
+        return widened
     raise ValueError(f"Boundaries ({edge_type}) must have the same dtype as x ({x_type}).")
 
 
 @export("train.polynomial_decay")
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    end_learning_rate: TensorLike = 0.0001,
+    power: TensorLike = 1.0,
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -148,7 +161,7 @@ def polynomial_decay(
         return apply("AddV2", apply("Mul", height, apply("Pow", 1 - done, power)), end, name=scope)
 
 
-def _stretched(step: Any, steps: Any, decay_steps: Any) -> Tensor:
+def _stretched(step: Tensor, steps: Tensor, decay_steps: TensorLike) -> Tensor:
     first = apply("Equal", step, 0)
     periods = apply("Ceil", step / (decay_steps if not isinstance(decay_steps, Tensor) else steps))
     return apply("Mul", steps, apply("SelectV2", first, 1.0, periods))
@@ -156,7 +169,11 @@ def _stretched(step: Any, steps: Any, decay_steps: Any) -> Tensor:
 
 @export("train.cosine_decay")
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    alpha: float | Tensor = 0.0,
+    name: str | None = None,
 ) -> Tensor:
     """Half a cosine from `learning_rate` down to `alpha` times it."""
     _need(global_step, "cosine decay")
@@ -168,23 +185,23 @@ def cosine_decay(
         return apply("Mul", rate, (1 - alpha) * wave + alpha)
 
 
-def _pi(dtype: Any) -> Any:
+def _pi(dtype: DType) -> Tensor:
     return constant(math.pi, dtype)
 
 
-def _half_wave(done: Any) -> Tensor:
+def _half_wave(done: Tensor) -> Tensor:
     """From one at 0 to zero at 1."""
     return 0.5 * (1.0 + apply("Cos", _pi(done.dtype) * done))
 
 
 @export("train.cosine_decay_restarts")
 def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
-    t_mul: Any = 2.0,
-    m_mul: Any = 1.0,
-    alpha: Any = 0.0,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    first_decay_steps: TensorLike,
+    t_mul: TensorLike = 2.0,
+    m_mul: TensorLike = 1.0,
+    alpha: TensorLike = 0.0,
     name: str | None = None,
 ) -> Tensor:
     """Cosine decays one after the other, each `t_mul` times as long and `m_mul` times as high as the last."""
@@ -192,15 +209,15 @@ def cosine_decay_restarts(
     with name_scope(name, "SGDRDecay") as scope:
         rate, dtype = _initial(learning_rate)
         first = cast(first_decay_steps, dtype)
-        alpha, t_mul, m_mul = cast(alpha, dtype), cast(t_mul, dtype), cast(m_mul, dtype)
+        lowest, longer, higher = cast(alpha, dtype), cast(t_mul, dtype), cast(m_mul, dtype)
         done = cast(global_step, dtype) / first
-        restarts, done = _restarts(done, t_mul)
-        height = 0.5 * apply("Pow", m_mul, restarts, name="pow")
+        restarts, done = _restarts(done, longer)
+        height = 0.5 * apply("Pow", higher, restarts, name="pow")
         wave = height * (1.0 + apply("Cos", _pi(dtype) * done))
-        return apply("Mul", rate, (1 - alpha) * wave + alpha, name=scope)
+        return apply("Mul", rate, (1 - lowest) * wave + lowest, name=scope)
 
 
-def _restarts(done: Any, t_mul: Any) -> tuple[Tensor, Tensor]:
+def _restarts(done: Tensor, t_mul: Tensor) -> tuple[Tensor, Tensor]:
     """How many periods are over, and which fraction of the current one."""
     equal = apply("Equal", t_mul, 1.0)
     even = apply("Floor", done)
@@ -212,12 +229,12 @@ def _restarts(done: Any, t_mul: Any) -> tuple[Tensor, Tensor]:
 
 @export("train.linear_cosine_decay")
 def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """A straight decay times a cosine of `num_periods` periods, never below `beta` times the rate."""
@@ -225,14 +242,21 @@ def linear_cosine_decay(
     with name_scope(name, "LinearCosineDecay") as scope:
         rate, dtype = _initial(learning_rate)
         steps = cast(decay_steps, dtype)
-        periods, alpha, beta = cast(num_periods, dtype), cast(alpha, dtype), cast(beta, dtype)
+        periods, shift, lowest = cast(num_periods, dtype), cast(alpha, dtype), cast(beta, dtype)
         step = apply("Minimum", cast(global_step, dtype), steps)
         line = (steps - step) / steps
-        return _linear_cosine(rate, line, step, steps, periods, alpha, beta, scope)
+        return _linear_cosine(rate, line, step, steps, periods, shift, lowest, scope)
 
 
 def _linear_cosine(
-    rate: Any, line: Any, step: Any, steps: Any, periods: Any, alpha: Any, beta: Any, scope: str
+    rate: Tensor,
+    line: Tensor,
+    step: Tensor,
+    steps: Tensor,
+    periods: Tensor,
+    alpha: Tensor,
+    beta: Tensor,
+    scope: str,
 ) -> Tensor:
     done = step / steps
     wave = _half_wave(2.0 * periods * done)
@@ -241,14 +265,14 @@ def _linear_cosine(
 
 @export("train.noisy_linear_cosine_decay")
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    initial_variance: Any = 1.0,
-    variance_decay: Any = 0.55,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    initial_variance: TensorLike = 1.0,
+    variance_decay: TensorLike = 0.55,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """`linear_cosine_decay` with noise that fades as the steps go on."""
@@ -257,9 +281,9 @@ def noisy_linear_cosine_decay(
         rate, dtype = _initial(learning_rate)
         steps = cast(decay_steps, dtype)
         variance, fading = cast(initial_variance, dtype), cast(variance_decay, dtype)
-        periods, alpha, beta = cast(num_periods, dtype), cast(alpha, dtype), cast(beta, dtype)
+        periods, shift, lowest = cast(num_periods, dtype), cast(alpha, dtype), cast(beta, dtype)
         step = apply("Minimum", cast(global_step, dtype), steps)
         line = (steps - step) / steps
         spread = apply("Sqrt", variance / apply("Pow", 1.0 + step, fading))
         noisy = line + random_normal(line.shape, stddev=spread)
-        return _linear_cosine(rate, noisy, step, steps, periods, alpha, beta, scope)
+        return _linear_cosine(rate, noisy, step, steps, periods, shift, lowest, scope)

@@ -9,23 +9,34 @@ _RecoverableSession  makes all of the above anew when a task was lost
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.coordinator import Coordinator
-from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
-from tensorfleet.api.train.waiting import Patience
+from tensorfleet.api.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+from tensorfleet.api.train.waiting import StallTimer
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export, publish
+from tensorfleet.base.properties import readonly
 from tensorfleet.base.run_status import count_run
 
-# A task went away; what runs in its place continues from the last checkpoint.
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.base.protos import RunMetadata, RunOptions
+    from tensorfleet.session.session import BaseSession
+
+# A task went away; its replacement continues from the last checkpoint.
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
-_LOST = (
+_SESSION_LOST = (
     "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current "
     "session will be closed and a new session will be created. If this error occurs repeatedly, look at the logs "
     "of the tasks it names. Error: %s"
 )
-_NOT_MADE = (
+_SESSION_NOT_CREATED = (
     "An error was raised while a session was being created. This may be due to a preemption of a connected worker or "
     "parameter server. A new session will be created. Error: %s"
 )
@@ -33,16 +44,13 @@ publish(PREEMPTION_ERRORS, "python.training.monitored_session._PREEMPTION_ERRORS
 
 
 class StepContext:
-    """What a `step_fn` gets: the session, a run with hooks, and the way to end the training."""
+    """The argument of a `step_fn`: the session, a run with hooks, and the way to end the training."""
 
-    def __init__(self, session: Any, run_with_hooks_fn: Callable) -> None:
+    def __init__(self, session: BaseSession, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session
         self._run_with_hooks_fn = run_with_hooks_fn
 
-    @property
-    def session(self) -> Any:
-        """The `tf.Session`; runs on it call no hooks."""
-        return self._session
+    session: BaseSession = readonly("_session", "The `tf.Session`; runs on it call no hooks.")
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """As `MonitoredSession.run`."""
@@ -59,17 +67,16 @@ class _WrappedSession:
 
     def __init__(self, sess: Any) -> None:
         self._sess = sess
+        # The innermost layer is a plain session, which has no `should_stop`.
         self._wrapped_is_stoppable = isinstance(sess, _WrappedSession)
 
-    @property
-    def graph(self) -> Any:
-        """The graph it runs."""
-        return self._sess.graph
+    graph: Any = readonly("_sess.graph", "The graph it runs.")
 
     @property
     def sess_str(self) -> str:
         """Its target."""
-        return self._sess.sess_str
+        target: str = self._sess.sess_str
+        return target
 
     def should_stop(self) -> bool:
         """Whether this session or one inside has come to its end."""
@@ -99,7 +106,12 @@ class _WrappedSession:
         """Runs in the session inside."""
         return self._sess.run(*args, **kwargs)
 
-    def run_step_fn(self, step_fn: Callable, raw_session: Any, run_with_hooks: Callable | None) -> Any:
+    def run_step_fn(
+        self,
+        step_fn: Callable[[StepContext], Any],
+        raw_session: BaseSession,
+        run_with_hooks: Callable[..., Any] | None,
+    ) -> Any:
         """Calls `step_fn` with a context."""
         return step_fn(StepContext(raw_session, run_with_hooks or self.run))
 
@@ -113,7 +125,7 @@ class _RecoverableSession(_WrappedSession):
 
     def __init__(self, sess_creator: Any) -> None:
         self._sess_creator = sess_creator
-        self._patience: Patience | None = None  # since the first loss after a run that succeeded
+        self._stall_timer: StallTimer | None = None  # since the first loss after a run that succeeded
         super().__init__(self._create_session())
 
     def _create_session(self) -> Any:
@@ -121,19 +133,21 @@ class _RecoverableSession(_WrappedSession):
             try:
                 return self._sess_creator.create_session()
             except PREEMPTION_ERRORS as e:
-                self._bear(_NOT_MADE, e)
+                self._note_loss(_SESSION_NOT_CREATED, e)
 
-    def _bear(self, text: str, error: errors.OpError) -> None:
-        """Says that a task was lost, the first time and then now and again; raises when there is no end to it."""
-        if self._patience is None:
+    def _note_loss(self, text: str, error: errors.OpError) -> None:
+        """Logs a lost task, at first and then now and again; raises when losses do not end."""
+        if self._stall_timer is None:
             logging.info(text, error)
-            self._patience = Patience(settings.RECOVERY_SECONDS, "See to what the error names")
+            self._stall_timer = StallTimer(settings.RECOVERY_SECONDS, "Check the task that the error names")
             return
-        self._patience.look(None, f"a session that can run; the last error was: {error.message}")
-        self._patience.pause()
+        self._stall_timer.look(None, f"a session that can run; the last error was: {error.message}")
+        self._stall_timer.pause()
 
     def _check_stop(self) -> bool:
         try:
+            # Errors of the coordinator's threads come out of `_check_stop`: a lost task among them is
+            # recovered here, too.
             return self._sess._check_stop() if self._sess else True
         except PREEMPTION_ERRORS as e:
             self._lost(e)
@@ -142,7 +156,13 @@ class _RecoverableSession(_WrappedSession):
         except Exception:  # it comes out where the session is closed
             return True
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """Runs, if need be several times, each time in a new session."""
         while True:
             try:
@@ -151,28 +171,35 @@ class _RecoverableSession(_WrappedSession):
                 result = self._sess.run(
                     fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
                 )
-                self._patience = None
+                self._stall_timer = None
                 return result
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
 
-    def run_step_fn(self, step_fn: Callable, raw_session: Any, run_with_hooks: Callable | None) -> Any:
+    def run_step_fn(
+        self,
+        step_fn: Callable[[StepContext], Any],
+        raw_session: BaseSession,
+        run_with_hooks: Callable[..., Any] | None,
+    ) -> Any:
         """Calls `step_fn`, again with a new session when that was lost."""
         while True:
             try:
                 if not self._sess:
                     self._sess = self._create_session()
+                    # The caller's session is closed by now: `step_fn` has to run in the new one.
                     raw_session = _innermost(self._sess)
                 result = self._sess.run_step_fn(step_fn, raw_session, self._sess.run)
-                self._patience = None
+                self._stall_timer = None
                 return result
             except PREEMPTION_ERRORS as e:
                 self._lost(e)
 
     def _lost(self, error: errors.OpError) -> None:
+        # Closing stops the threads of the old session before new ones start on the same queues.
         self.close()
         self._sess = None
-        self._bear(_LOST, error)
+        self._note_loss(_SESSION_LOST, error)
 
 
 def _innermost(sess: Any) -> Any:
@@ -207,7 +234,7 @@ class _CoordinatedSession(_WrappedSession):
                 logging.debug("Closing the session failed: %s", e)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs; a lost task noticed by a thread counts more than what it made of this run."""
+        """Runs; the error of a thread that lost a task takes precedence over the error of this run."""
         try:
             return self._sess.run(*args, **kwargs)
         except PREEMPTION_ERRORS:
@@ -224,9 +251,9 @@ class _CoordinatedSession(_WrappedSession):
 
 @export("python.training.monitored_session._HookedSession")
 class _HookedSession(_WrappedSession):
-    """Calls hooks around every run and fetches what they ask for."""
+    """Calls hooks around every run and adds their fetches."""
 
-    def __init__(self, sess: Any, hooks: list) -> None:
+    def __init__(self, sess: Any, hooks: list[SessionRunHook]) -> None:
         super().__init__(sess)
         self._hooks = hooks
         self._should_stop = False
@@ -234,15 +261,23 @@ class _HookedSession(_WrappedSession):
     def _check_stop(self) -> bool:
         return self._should_stop
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: Fetches,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """Runs with the fetches and feeds of all hooks."""
         if self._should_stop:
             raise RuntimeError("Run called even after should_stop requested.")
+        # One run fetches for the caller and all hooks: hooks add fetches, not round trips.
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
         asked = {"caller": fetches}
         feeds, wanted = self._ask(context, asked, feed_dict)
         if wanted:
             options = _merged(options, wanted)
+        # Hooks that ask for tracing find the trace in their values, also when the caller wants no metadata.
         if options is not None and run_metadata is None:
             from tensorfleet.base.protos import RunMetadata
 
@@ -256,9 +291,11 @@ class _HookedSession(_WrappedSession):
         self._should_stop = self._should_stop or context.stop_requested
         return results["caller"]
 
-    def _ask(self, context: SessionRunContext, asked: dict, feed_dict: Any) -> tuple[Any, list]:
+    def _ask(
+        self, context: SessionRunContext, asked: dict[Any, Any], feed_dict: FeedDict | None
+    ) -> tuple[Any, list[RunOptions]]:
         """Calls `before_run` of all hooks; gives the feeds of the run and the options they want."""
-        hook_feeds: dict = {}
+        hook_feeds: dict[Any, Any] = {}
         wanted = []
         for hook in self._hooks:
             request = hook.before_run(context)
@@ -279,18 +316,19 @@ class _HookedSession(_WrappedSession):
         return hook_feeds, wanted
 
 
-def _refuse_common(feeds: dict, others: dict, message: str) -> None:
+def _refuse_common(feeds: FeedDict, others: FeedDict, message: str) -> None:
     common = [key for key in feeds if key in others]
     if common:
         raise RuntimeError(f"{message} Conflict(s): {common}")
 
 
-def _merged(options: Any, wanted: list) -> Any:
+def _merged(options: RunOptions | None, wanted: list[RunOptions]) -> RunOptions:
     """The options of a run and of its hooks in one: the most tracing, the longest time."""
     from tensorfleet.base.protos import RunOptions
 
     merged = RunOptions()
     for one in [options, *wanted] if options is not None else wanted:
+        # Each field is merged as TensorFlow does it; `MergeFrom` would let the last hook win.
         merged.trace_level = max(merged.trace_level, one.trace_level)
         merged.timeout_in_ms = max(merged.timeout_in_ms, one.timeout_in_ms)
         merged.inter_op_thread_pool = max(merged.inter_op_thread_pool, one.inter_op_thread_pool)
@@ -301,8 +339,9 @@ def _merged(options: Any, wanted: list) -> Any:
     return merged
 
 
-def _none_given(options: Any, run_metadata: Any) -> tuple[Any, Any]:
-    """What hooks see of options and metadata that nobody gave."""
+def _none_given(options: RunOptions | None, run_metadata: RunMetadata | None) -> tuple[Any, Any]:
+    """Empty messages for hooks in place of options and metadata that nobody gave."""
+    # Made once, at the first run: hooks get them after every run, and messages are slow to make.
     global _EMPTY
     if _EMPTY is None:
         from tensorfleet.base.protos import RunMetadata, RunOptions

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +17,14 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import get_default_graph
 from tensorfleet.session.session import Session
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 0.5
+if TYPE_CHECKING:
+    from tensorfleet.api.train.saver import Saver
+    from tensorfleet.api.train.types import AnySession, FeedDict, Fetches, PathLike
+    from tensorfleet.base.protos import ConfigProto, RunOptions
+
+# TensorFlow looks every 30 seconds. A look is one small run; with two per second workers start with the
+# chief.
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.1, 0.5
 
 
 @export("train.SessionManager", "python.training.session_manager.SessionManager")
@@ -25,17 +33,17 @@ class SessionManager:
 
     `ready_op` gives the names of variables without a value; the model is ready when there is none.
     `local_init_op` runs in every new session, once `ready_for_local_init_op` gives no name.
-    Waiting looks again after 0.1 seconds, later twice per second; `recovery_wait_secs` is how often it says so.
+    Waiting looks again after 0.1 seconds, later twice per second; `recovery_wait_secs` is the time between log lines.
     """
 
     def __init__(
         self,
-        local_init_op: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
+        local_init_op: Fetches = None,
+        ready_op: Fetches = None,
+        ready_for_local_init_op: Fetches = None,
         graph: Graph | None = None,
         recovery_wait_secs: float = 30,
-        local_init_run_options: Any = None,
+        local_init_run_options: RunOptions | None = None,
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
@@ -49,21 +57,23 @@ class SessionManager:
         self._recovery_wait_secs = recovery_wait_secs
         self._local_init_run_options = local_init_run_options
         self._target: str | None = None
+        # Local variables are new in each session: only global ones tell whether servers still have their
+        # state.
         of_globals = ready_op if ready_for_local_init_op is None else ready_for_local_init_op
         self._live = LiveState(self._graph, of_globals)
 
     def prepare_session(
         self,
         master: str,
-        init_op: Any = None,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        init_op: Fetches = None,
+        saver: Saver | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Any = None,
+        config: ConfigProto | None = None,
+        init_feed_dict: FeedDict | None = None,
+        init_fn: Callable[[Session], Any] | None = None,
     ) -> Session:
         """A session restored from the latest checkpoint, or else initialized by `init_op` and `init_fn(sess)`.
 
@@ -97,18 +107,19 @@ class SessionManager:
         done, missing = self._model_ready(sess)
         if not done:
             raise RuntimeError(f"Init operations did not make model ready.  {given}, error: {missing}")
+        # From here on the servers have the state of this training, which a later session may keep.
         self._live.note(sess)
         return sess
 
     def recover_session(
         self,
         master: str,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        saver: Saver | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
         """A session, restored if that can be done, and whether that made the model ready."""
         sess, restored = self._restore_checkpoint(
@@ -137,14 +148,14 @@ class SessionManager:
         return sess, True
 
     def wait_for_session(
-        self, master: str, config: Any = None, max_wait_secs: float | None = float("Inf")
+        self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = float("Inf")
     ) -> Session:
-        """A session whose model somebody else, usually the chief, has made ready.
+        """A session whose model another task, usually the chief, has made ready.
 
         DeadlineExceededError when that did not happen within `max_wait_secs`.
         """
         self._target = master
-        wait = _Wait(max_wait_secs)
+        wait = _PollingWait(max_wait_secs)
         sess = None
         local_done = False
         while True:
@@ -173,7 +184,7 @@ class SessionManager:
                     f"Session was not ready after waiting {wait.limit:.0f} secs. {for_local or missing}. Is the "
                     "chief running? It initializes or restores the variables.",
                 )
-            if wait.silent_for(self._recovery_wait_secs):
+            if wait.log_due_after(self._recovery_wait_secs):
                 logging.info(
                     "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
                     for_local,
@@ -183,48 +194,51 @@ class SessionManager:
     def _restore_checkpoint(
         self,
         master: str,
-        saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        saver: Saver | None = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
-        config: Any = None,
+        config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
         """A new session, and whether its variables come from a checkpoint."""
         self._target = master
         if checkpoint_dir and checkpoint_filename_with_path:
             raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
         sess = Session(master, graph=self._graph, config=config)
-        if not saver or not (checkpoint_dir or checkpoint_filename_with_path):
+        if not saver:
             return sess, False
         if checkpoint_filename_with_path:
             if not self._live.replaces_file(sess, checkpoint_filename_with_path):
                 saver.restore(sess, checkpoint_filename_with_path)
             return sess, True
-        wait = _Wait(max_wait_secs)
+        if not checkpoint_dir:
+            return sess, False
+        wait = _PollingWait(max_wait_secs)
         state = get_checkpoint_state(checkpoint_dir)
         while state is None:
             if not wait_for_checkpoint or not wait.pause():
                 return sess, False
-            if wait.silent_for(self._recovery_wait_secs):
+            if wait.log_due_after(self._recovery_wait_secs):
                 logging.info("Waiting for checkpoint to be available.")
             state = get_checkpoint_state(checkpoint_dir)
         if not self._live.replaces(sess, state.model_checkpoint_path):
             saver.restore(sess, state.model_checkpoint_path)
+        # Otherwise the checkpoints of the run before would never be deleted.
         saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return sess, True
 
-    def _model_ready(self, sess: Any) -> tuple[bool, str | None]:
+    def _model_ready(self, sess: Session) -> tuple[bool, str | None]:
         return ready(self._ready_op, sess, "Model not ready")
 
-    def _model_not_ready(self, sess: Any) -> str | None:
-        """What is missing, if anything: supervisors that scripts derived before 0.12 ask for that."""
+    def _model_not_ready(self, sess: Session) -> str | None:
+        """The missing variables as text, or None. Supervisors of scripts from before 0.12 call this."""
         return self._model_ready(sess)[1]
 
-    def _model_ready_for_local_init(self, sess: Any) -> tuple[bool, str | None]:
+    def _model_ready_for_local_init(self, sess: Session) -> tuple[bool, str | None]:
         return ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
 
-    def _try_run_local_init_op(self, sess: Any) -> tuple[bool, str | None]:
+    def _try_run_local_init_op(self, sess: Session) -> tuple[bool, str | None]:
         """Runs the local initialization when the model is ready for it."""
         if self._local_init_op is None:
             return True, None
@@ -237,8 +251,8 @@ class SessionManager:
         return True, None
 
 
-def ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:
-    """Whether `op` finds nothing missing; if not, what is."""
+def ready(op: Fetches, sess: AnySession, msg: str) -> tuple[bool, str | None]:
+    """Whether `op` finds nothing missing; if not, a text that names the missing variables."""
     if op is None:
         return True, None
     try:
@@ -254,14 +268,14 @@ def ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:
     return False, "Variables not initialized: " + ", ".join(name.decode() for name in missing)
 
 
-class _Wait:
+class _PollingWait:
     """Pauses between looking, short at first; ends when a limit is reached."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = float("inf") if limit is None else limit
         self._end = time.monotonic() + self.limit
-        self._next = _FIRST_PAUSE
-        self._said = float("-inf")
+        self._next = _FIRST_PAUSE_SECONDS
+        self._last_logged = float("-inf")
 
     def pause(self) -> bool:
         """Sleeps; False when no time is left for that."""
@@ -269,24 +283,24 @@ class _Wait:
         if left <= 0:
             return False
         time.sleep(min(self._next, left))
-        self._next = min(self._next * 1.5, _LONGEST_PAUSE)
+        self._next = min(self._next * 1.5, _MAX_PAUSE_SECONDS)
         return True
 
-    def silent_for(self, seconds: float) -> bool:
-        """Whether nothing was said for that long; what is said now counts."""
+    def log_due_after(self, seconds: float) -> bool:
+        """Whether the last log line is that old; the caller writes one now if it is."""
         now = time.monotonic()
-        if now < self._said + seconds:
+        if now < self._last_logged + seconds:
             return False
-        self._said = now
+        self._last_logged = now
         return True
 
 
-def _name(op: Any) -> str:
+def _name(op: Fetches) -> str:
     return op.name if isinstance(op, Operation) else str(op)
 
 
-def _close(sess: Any) -> None:
-    """Ends a session that is of no use; why it cannot be closed is of no interest either."""
+def _close(sess: Session | None) -> None:
+    """Closes a session that is not needed, and ignores errors of closing."""
     try:
         if sess is not None:
             sess.close()

@@ -1,15 +1,22 @@
-"""`tf.train.SessionRunHook`: what may happen around every call of a monitored session's `run`."""
+"""`tf.train.SessionRunHook`: calls around every `run` of a monitored session."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.coordinator import Coordinator
+    from tensorfleet.api.train.types import FeedDict, Fetches
+    from tensorfleet.base.protos import RunMetadata, RunOptions
+    from tensorfleet.session.session import BaseSession
 
 
 @export("train.SessionRunHook", "estimator.SessionRunHook", "python.training.session_run_hook.SessionRunHook")
 class SessionRunHook:
-    """The base of hooks. Override what you need; everything here does nothing.
+    """The base of hooks. Override the methods you need; those here do nothing.
 
     The order of calls: `begin`, `after_create_session` (again after each recovery), then `before_run` and
     `after_run` around every run, and `end` unless an error ended the training.
@@ -18,27 +25,27 @@ class SessionRunHook:
     def begin(self) -> None:
         """Called once, before the graph is finalized: operations may be added here."""
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Called with every new `tf.Session`, its variables initialized and its queue runners started."""
 
-    def before_run(self, run_context: SessionRunContext) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Called before each run; a `SessionRunArgs` that is returned adds fetches and feeds to it."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after each run that raised no error, with the values of what `before_run` asked for."""
+        """Called after each run that raised no error, with the values that `before_run` asked for."""
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Called with the `tf.Session` when training ends without an error."""
 
 
 @export("train.SessionRunArgs", "estimator.SessionRunArgs", "python.training.session_run_hook.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
-    """What to run: fetches in any nesting, feeds, and `tf.RunOptions`."""
+    """The arguments of a run: fetches in any nesting, feeds, and `tf.RunOptions`."""
 
-    fetches: Any
-    feed_dict: Any = None
-    options: Any = None
+    fetches: Fetches
+    feed_dict: FeedDict | None = None
+    options: RunOptions | None = None
 
 
 @export(
@@ -47,11 +54,11 @@ class SessionRunArgs(NamedTuple):
     "python.training.session_run_hook.SessionRunValues",
 )
 class SessionRunValues(NamedTuple):
-    """What a run gave: the results of a hook's fetches in the same nesting, the options, the metadata."""
+    """The results of a run: those of a hook's fetches in the same nesting, the options, the metadata."""
 
     results: Any
-    options: Any
-    run_metadata: Any
+    options: RunOptions
+    run_metadata: RunMetadata
 
 
 @export(
@@ -64,25 +71,16 @@ class SessionRunContext:
 
     __slots__ = ("_original_args", "_session", "_stop_requested")
 
-    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+    def __init__(self, original_args: SessionRunArgs, session: BaseSession) -> None:
         self._original_args = original_args
         self._session = session
         self._stop_requested = False
 
-    @property
-    def original_args(self) -> SessionRunArgs:
-        """The arguments that the program gave to `run`."""
-        return self._original_args
-
-    @property
-    def session(self) -> Any:
-        """The `tf.Session`; runs on it do not call hooks."""
-        return self._session
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether somebody called `request_stop`."""
-        return self._stop_requested
+    original_args: SessionRunArgs = readonly(
+        "_original_args", "The arguments that the program gave to `run`."
+    )
+    session: BaseSession = readonly("_session", "The `tf.Session`; runs on it do not call hooks.")
+    stop_requested: bool = readonly("_stop_requested", "Whether somebody called `request_stop`.")
 
     def request_stop(self) -> None:
         """Ends the training: `should_stop()` is true after this run."""

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.api.variables.scope import AUTO_REUSE, get_variable, get_variable_scope, variable_scope
 from tensorfleet.api.variables.variable import ResourceVariable, SaveSliceInfo, Variable
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import as_shape
+from tensorfleet.base.types import ShapeLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import colocate_with
 
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import InitializerLike
 
-def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:
+
+def create_slot(
+    primary: Variable | Tensor, val: Tensor, name: str, colocate_with_primary: bool = True
+) -> Variable:
     """A slot of `primary` that starts as the tensor `val`."""
+    # A shape that only a running step knows cannot be checked against the variable's.
     validate = val.shape.is_fully_defined()
     return _in_scope_of(primary, name, colocate_with_primary, validate, initializer=val)
 
 
 def create_slot_with_initializer(
-    primary: Any, initializer: Any, shape: Any, dtype: Any, name: str, colocate_with_primary: bool = True
+    primary: Variable | Tensor,
+    initializer: InitializerLike,
+    shape: ShapeLike,
+    dtype: DType,
+    name: str,
+    colocate_with_primary: bool = True,
 ) -> Variable:
     """A slot of `primary` that an initializer fills."""
     shape = as_shape(shape)
@@ -29,7 +43,7 @@ def create_slot_with_initializer(
 
 
 def create_zeros_slot(
-    primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
+    primary: Variable | Tensor, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
 ) -> Variable:
     """A slot of `primary` that starts at zero, also when the shape is known only to a running step."""
     dtype = (primary.dtype if dtype is None else dtype).base_dtype
@@ -42,7 +56,9 @@ def create_zeros_slot(
     return create_slot(primary, zeros, name, colocate_with_primary)
 
 
-def _in_scope_of(primary: Any, name: str, colocate: bool, validate: bool, **wanted: Any) -> Variable:
+def _in_scope_of(
+    primary: Variable | Tensor, name: str, colocate: bool, validate: bool, **wanted: Any
+) -> Variable:
     # A scope of that name is opened anew for each slot, which makes "w/Adam", "w/Adam_1", ...
     with variable_scope(None, f"{primary.op.name}/{name}"):
         if not colocate:
@@ -51,7 +67,7 @@ def _in_scope_of(primary: Any, name: str, colocate: bool, validate: bool, **want
             return _create(primary, validate, **wanted)
 
 
-def _create(primary: Any, validate: bool, **wanted: Any) -> Variable:
+def _create(primary: Variable | Tensor, validate: bool, **wanted: Any) -> Variable:
     scope = get_variable_scope()
     outer, partitioner = scope.name, scope.partitioner
     scope.set_partitioner(None)  # a slot of one part is one variable
@@ -59,7 +75,7 @@ def _create(primary: Any, validate: bool, **wanted: Any) -> Variable:
         # Before 0.12 slots were made where variables are reused, too. In 1.15 that is an error, unless there is such a slot.
         scope._reuse = AUTO_REUSE
     try:
-        slot = get_variable(
+        slot: Variable = get_variable(
             "",
             trainable=False,
             use_resource=isinstance(primary, ResourceVariable),

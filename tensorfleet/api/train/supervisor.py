@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.summary.summary import merge_all
 from tensorfleet.api.summary.writer import FileWriter
-from tensorfleet.api.train.coordinator import Coordinator, LooperThread
+from tensorfleet.api.train.coordinator import Coordinator, LooperThread, StopReason
 from tensorfleet.api.train.global_step import global_step as value_of_step
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.session_manager import SessionManager
@@ -26,11 +28,21 @@ from tensorfleet.api.variables.lists import (
 )
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, get_collection, get_default_graph
 from tensorfleet.ops.array.basic import group
 from tensorfleet.ops.state.lookup import tables_initializer
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from tensorfleet.api.train.queue_runner import QueueRunner
+    from tensorfleet.api.train.types import FeedDict, Fetches, GlobalStep, PathLike
+    from tensorfleet.base.protos import ConfigProto, RunOptions
+    from tensorfleet.session.session import BaseSession, Session
 
 
 @export("train.Supervisor", "python.training.supervisor.Supervisor")
@@ -38,7 +50,7 @@ class Supervisor:
     """Starts a training, saves checkpoints and summaries meanwhile, and stops its threads.
 
     The chief initializes the variables, or restores them from the latest checkpoint in `logdir`; the other
-    tasks (`is_chief=False`) wait for that. What is not given (`USE_DEFAULT`) is taken from the graph's
+    tasks (`is_chief=False`) wait for that. An argument that is not given (`USE_DEFAULT`) is taken from the graph's
     collections or added; None means to do without. The graph is finalized.
 
         sv = tf.train.Supervisor(logdir="/tmp/train", is_chief=task_index == 0)
@@ -53,25 +65,25 @@ class Supervisor:
     def __init__(
         self,
         graph: Graph | None = None,
-        ready_op: Any = USE_DEFAULT,
-        ready_for_local_init_op: Any = USE_DEFAULT,
+        ready_op: Fetches = USE_DEFAULT,
+        ready_for_local_init_op: Fetches = USE_DEFAULT,
         is_chief: bool = True,
-        init_op: Any = USE_DEFAULT,
-        init_feed_dict: Any = None,
-        local_init_op: Any = USE_DEFAULT,
-        logdir: Any = None,
-        summary_op: Any = USE_DEFAULT,
-        saver: Any = USE_DEFAULT,
-        global_step: Any = USE_DEFAULT,
+        init_op: Fetches = USE_DEFAULT,
+        init_feed_dict: FeedDict | None = None,
+        local_init_op: Fetches = USE_DEFAULT,
+        logdir: PathLike | None = None,
+        summary_op: Tensor | int | None = USE_DEFAULT,
+        saver: Saver | int | None = USE_DEFAULT,
+        global_step: GlobalStep | int | None = USE_DEFAULT,
         save_summaries_secs: float = 120,
         save_model_secs: float = 600,
         recovery_wait_secs: float = 30,
         stop_grace_secs: float = 120,
         checkpoint_basename: str = "model.ckpt",
         session_manager: SessionManager | None = None,
-        summary_writer: Any = USE_DEFAULT,
-        init_fn: Callable | None = None,
-        local_init_run_options: Any = None,
+        summary_writer: FileWriter | int | None = USE_DEFAULT,
+        init_fn: Callable[[BaseSession], Any] | None = None,
+        local_init_run_options: RunOptions | None = None,
     ) -> None:
         graph = get_default_graph() if graph is None else graph
         with graph.as_default():
@@ -106,7 +118,14 @@ class Supervisor:
         self._verify_setup()
         graph.finalize()
 
-    def _set_outputs(self, logdir: Any, summaries: Any, model: Any, basename: str, writer: Any) -> None:
+    def _set_outputs(
+        self,
+        logdir: PathLike | None,
+        summaries: float,
+        model: float,
+        basename: str,
+        writer: FileWriter | int | None,
+    ) -> None:
         """Where to save and how often; only the chief does."""
         chief = self._is_chief
         self._logdir = os.fspath(logdir) if chief and logdir else None
@@ -127,88 +146,43 @@ class Supervisor:
             if op.type in ("Variable", "VariableV2") and not op.device:
                 raise ValueError(f"When using replicas, all Variables must have their device set: {op}")
 
-    # -- what it works with --
+    # -- its parts --
 
-    @property
-    def is_chief(self) -> bool:
-        """Whether this is the task that initializes and saves."""
-        return self._is_chief
-
-    @property
-    def session_manager(self) -> SessionManager:
-        """Makes the sessions."""
-        return self._session_manager
-
-    @property
-    def coord(self) -> Coordinator:
-        """Stops the threads together."""
-        return self._coord
-
-    @property
-    def init_op(self) -> Any:
-        """Initializes the variables."""
-        return self._init_op
-
-    @property
-    def init_feed_dict(self) -> Any:
-        """What to feed to `init_op`."""
-        return self._init_feed_dict
-
-    @property
-    def ready_op(self) -> Any:
-        """Gives the names of variables without a value."""
-        return self._ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Any:
-        """Gives the names of what `local_init_op` needs and has no value yet."""
-        return self._ready_for_local_init_op
-
-    @property
-    def summary_writer(self) -> Any:
-        """The chief's writer of events, or None."""
-        return self._summary_writer
-
-    @property
-    def summary_op(self) -> Any:
-        """All summaries as one tensor, or None."""
-        return self._summary_op
-
-    @property
-    def save_summaries_secs(self) -> Any:
-        """Seconds between summaries; None when this is not the chief."""
-        return self._save_summaries_secs
-
-    @property
-    def global_step(self) -> Any:
-        """The variable that counts steps, or None."""
-        return self._global_step
-
-    @property
-    def saver(self) -> Any:
-        """Writes checkpoints, or None."""
-        return self._saver
-
-    @property
-    def save_model_secs(self) -> Any:
-        """Seconds between checkpoints; None when this is not the chief."""
-        return self._save_model_secs
-
-    @property
-    def save_path(self) -> str | None:
-        """How the paths of checkpoints begin; None without `logdir`, or when this is not the chief."""
-        return self._save_path
+    is_chief: bool = readonly("_is_chief", "Whether this is the task that initializes and saves.")
+    session_manager: SessionManager = readonly("_session_manager", "Makes the sessions.")
+    coord: Coordinator = readonly("_coord", "Stops the threads together.")
+    init_op: Fetches = readonly("_init_op", "Initializes the variables.")
+    init_feed_dict: FeedDict | None = readonly("_init_feed_dict", "Values to feed to `init_op`.")
+    ready_op: Fetches = readonly("_ready_op", "Gives the names of variables without a value.")
+    ready_for_local_init_op: Fetches = readonly(
+        "_ready_for_local_init_op",
+        "Gives the names of variables that `local_init_op` needs and that have no value yet.",
+    )
+    summary_writer: Any = readonly("_summary_writer", "The chief's writer of events, or None.")
+    summary_op: Any = readonly("_summary_op", "All summaries as one tensor, or None.")
+    save_summaries_secs: float | None = readonly(
+        "_save_summaries_secs", "Seconds between summaries; None when this is not the chief."
+    )
+    global_step: Any = readonly("_global_step", "The variable that counts steps, or None.")
+    saver: Any = readonly("_saver", "Writes checkpoints, or None.")
+    save_model_secs: float | None = readonly(
+        "_save_model_secs", "Seconds between checkpoints; None when this is not the chief."
+    )
+    save_path: str | None = readonly(
+        "_save_path",
+        "How the paths of checkpoints begin; None without `logdir`, or when this is not the chief.",
+    )
 
     # -- starting --
 
     def prepare_or_wait_for_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
-    ) -> Any:
+    ) -> Session:
         """A session that is ready to train, with queue runners started, and on the chief the services."""
         self._coord.clear_stop()
         if self._summary_writer:
@@ -244,7 +218,7 @@ class Supervisor:
             self._summary_writer.add_meta_graph(self._meta_graph_def)
             self._graph_added_to_summary = True
 
-    def start_standard_services(self, sess: Any) -> list | None:
+    def start_standard_services(self, sess: BaseSession) -> list[LooperThread] | None:
         """Starts the threads that save checkpoints, write summaries and count steps; the chief only."""
         if not self._is_chief:
             raise RuntimeError(
@@ -268,12 +242,14 @@ class Supervisor:
             thread.start()
         return threads
 
-    def start_queue_runners(self, sess: Any, queue_runners: Any = None) -> list:
+    def start_queue_runners(
+        self, sess: BaseSession, queue_runners: Iterable[QueueRunner] | None = None
+    ) -> list[threading.Thread]:
         """Starts the threads of the graph's queue runners, or of those given."""
         runners = (
             self._graph.get_collection(GraphKeys.QUEUE_RUNNERS) if queue_runners is None else queue_runners
         )
-        threads: list = []
+        threads: list[threading.Thread] = []
         for runner in runners:
             threads += runner.create_threads(sess, coord=self._coord, daemon=True, start=True)
         return threads
@@ -282,7 +258,7 @@ class Supervisor:
     def managed_session(
         self,
         master: str = "",
-        config: Any = None,
+        config: ConfigProto | None = None,
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
@@ -309,15 +285,23 @@ class Supervisor:
 
     # -- while training --
 
-    def loop(self, timer_interval_secs: Any, target: Callable, args: Any = None, kwargs: Any = None) -> Any:
-        """Starts a thread that calls `target` every so many seconds until the training stops."""
+    def loop(
+        self,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
+        """Starts a thread that calls `target` every `timer_interval_secs` until the training stops."""
         looper = LooperThread(
             self._coord, timer_interval_secs=timer_interval_secs, target=target, args=args, kwargs=kwargs
         )
         looper.start()
         return looper
 
-    def summary_computed(self, sess: Any, summary: Any, global_step: Any = None) -> None:
+    def summary_computed(
+        self, sess: BaseSession, summary: Message | bytes, global_step: int | None = None
+    ) -> None:
         """Writes a summary that the program computed itself, at the current step if none is given."""
         if not self._summary_writer:
             raise RuntimeError("Writing a summary requires a summary writer.")
@@ -328,15 +312,16 @@ class Supervisor:
     # -- stopping --
 
     def stop(
-        self, threads: Any = None, close_summary_writer: bool = True, ignore_live_threads: bool = False
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        close_summary_writer: bool = True,
+        ignore_live_threads: bool = False,
     ) -> None:
         """Asks all threads to stop, waits for them, and raises the error of one that failed."""
         self._coord.request_stop()
         try:
             self._coord.join(
-                threads,
-                stop_grace_period_secs=self._stop_grace_secs,
-                ignore_live_threads=ignore_live_threads,
+                threads, stop_grace_period_secs=self._stop_grace_secs, ignore_live_threads=ignore_live_threads
             )
         finally:
             if close_summary_writer and self._summary_writer:
@@ -344,23 +329,23 @@ class Supervisor:
                 self._summary_writer.close()
                 self._graph_added_to_summary = False
 
-    def request_stop(self, ex: Any = None) -> None:
+    def request_stop(self, ex: StopReason | None = None) -> None:
         """Asks all threads to stop; with an error, `stop` raises it."""
         self._coord.request_stop(ex=ex)
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         return self._coord.should_stop()
 
-    def stop_on_exception(self) -> Any:
+    def stop_on_exception(self) -> AbstractContextManager[None]:
         """A context in which an error asks all threads to stop."""
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
-        """Returns when somebody asked to stop."""
+        """Waits until a stop is requested."""
         self._coord.wait_for_stop()
 
-    def _log_session(self, status: str, step: Any) -> None:
+    def _log_session(self, status: str, step: int | None) -> None:
         from tensorfleet.base.protos import SessionLog
 
         self._summary_writer.add_session_log(SessionLog(status=getattr(SessionLog, status)), step)
@@ -378,7 +363,7 @@ class Supervisor:
 
 
 def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
-    """An argument as given, or the first item of a collection, or what `make` adds to it."""
+    """An argument as given, or the first item of a collection, or the result of `make`, which is added to it."""
     if value is not Supervisor.USE_DEFAULT:
         return value
     found = get_collection(key)
@@ -392,7 +377,7 @@ def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
     return made
 
 
-def _local_init_op() -> Any:
+def _local_init_op() -> Operation:
     return group(local_variables_initializer(), tables_initializer())
 
 
@@ -400,7 +385,7 @@ def _saver() -> Saver | None:
     return Saver() if global_variables() else None
 
 
-def _global_step() -> Any:
+def _global_step() -> Tensor | None:
     try:
         found = get_default_graph().get_tensor_by_name("global_step:0")
     except KeyError:

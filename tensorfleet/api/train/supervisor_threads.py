@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.train.coordinator import LooperThread
 from tensorfleet.api.train.global_step import global_step as value_of_step
-from tensorfleet.api.train.hooks_saving import saved_or_told
+from tensorfleet.api.train.hooks_saving import save_or_log
 from tensorfleet.base import logging
 from tensorfleet.base.naming import export
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.supervisor import Supervisor
+    from tensorfleet.api.train.types import GlobalStep
+    from tensorfleet.session.session import BaseSession
 
 
 @export("python.training.supervisor.SVSummaryThread")
 class SVSummaryThread(LooperThread):
     """Writes the summaries every `save_summaries_secs`."""
 
-    def __init__(self, sv: Any, sess: Any) -> None:
+    def __init__(self, sv: Supervisor, sess: BaseSession) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
         self._sv = sv
         self._sess = sess
@@ -36,7 +41,7 @@ class SVSummaryThread(LooperThread):
 class SVStepCounterThread(LooperThread):
     """Logs, and writes as a summary, how many steps per second the training makes."""
 
-    def __init__(self, sv: Any, sess: Any, step_counter: Any = None) -> None:
+    def __init__(self, sv: Supervisor, sess: BaseSession, step_counter: GlobalStep | None = None) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
         self._sv = sv
         self._sess = sess
@@ -68,7 +73,7 @@ class SVStepCounterThread(LooperThread):
 class SVTimerCheckpointThread(LooperThread):
     """Saves a checkpoint every `save_model_secs`."""
 
-    def __init__(self, sv: Any, sess: Any) -> None:
+    def __init__(self, sv: Supervisor, sess: BaseSession) -> None:
         super().__init__(sv.coord, sv.save_model_secs)
         self._sv = sv
         self._sess = sess
@@ -78,8 +83,9 @@ class SVTimerCheckpointThread(LooperThread):
         from tensorfleet.base.protos import SessionLog
 
         sv = self._sv
+        assert sv.save_path is not None  # a supervisor starts this thread only if it has a logdir
         logging.info("Saving checkpoint to path %s", sv.save_path)
-        if not saved_or_told(sv.saver, self._sess, sv.save_path, sv.global_step):
+        if not save_or_log(sv.saver, self._sess, sv.save_path, sv.global_step):
             return
         if sv.summary_writer and sv.global_step is not None:
             done = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=sv.save_path)

@@ -8,7 +8,7 @@
 
 A token carries the global step. A replica adds its gradient together with its local step; a gradient that
 was computed for a step that is over is stale, and the accumulator drops it; it counts those of each replica.
-When replicas have gone and the others wait in vain, the queue of tokens ends the waiting with an error.
+When too few replicas are left for an update, the queue of tokens ends the wait of the others with an error.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.coordinator import Coordinator
 from tensorfleet.api.train.optimizer import Optimizer
@@ -39,8 +39,16 @@ from tensorfleet.ops.state.accumulators import OVER_ALL, ConditionalAccumulator,
 from tensorfleet.ops.state.queue_ops import AGGREGATE, FIRST_AND_LAST, REPLICAS
 from tensorfleet.ops.state.queues import FIFOQueue
 
+if TYPE_CHECKING:
+    from tensorfleet.api.train.moving_averages import ExponentialMovingAverage
+    from tensorfleet.api.train.types import AnySession, GlobalStep, Gradient, GradsAndVars
+    from tensorfleet.base.protos import RunOptions
+    from tensorfleet.session.session import BaseSession
+
+# Often enough to see a slow replica while a program is watched; each report asks all tasks of the session.
 _REPORT_SECONDS = 30.0
-_FAREWELL_MS = 2000
+# A program that ends must not hang at its exit because a server is gone already.
+_RELEASE_TIMEOUT_MS = 2000
 
 
 @export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
@@ -48,7 +56,7 @@ class SyncReplicasOptimizer(Optimizer):
     """Lets `opt` make one update from the gradients of `replicas_to_aggregate` replicas.
 
     The mean of a sparse gradient's row is over all of them too, those without the row included, so that an
-    update is what one replica with all their data would make.
+    update is the one that a single replica with all their data would make.
 
     With more replicas in total (`total_num_replicas`) the others are backups: the first gradients count, late
     ones are dropped. With fewer, replicas work on several batches for one update.
@@ -65,11 +73,11 @@ class SyncReplicasOptimizer(Optimizer):
         opt: Optimizer,
         replicas_to_aggregate: int,
         total_num_replicas: int | None = None,
-        variable_averages: Any = None,
-        variables_to_average: Any = None,
+        variable_averages: ExponentialMovingAverage | None = None,
+        variables_to_average: Iterable[Variable] | None = None,
         use_locking: bool = False,
         name: str = "sync_replicas",
-        replica_id: Any = None,
+        replica_id: object = None,
     ) -> None:
         if replica_id is not None:
             logging.log_first_n(logging.WARN, "SyncReplicasOptimizer needs no replica_id any more.", 1)
@@ -94,11 +102,13 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner: QueueRunner | None = None
         self._accumulator_list: list[tuple[Any, str]] = []
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Gradient, Any]]:
         """(gradient, variable) pairs, as the wrapped optimizer gives them."""
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: GradsAndVars, global_step: GlobalStep | None = None, name: str | None = None
+    ) -> Any:
         """An operation that hands in the gradients and waits for the update made from them and others."""
         grads_and_vars = list(grads_and_vars)
         if not grads_and_vars:
@@ -109,6 +119,8 @@ class SyncReplicasOptimizer(Optimizer):
         self._make_local_step(global_step)
         with name_scope(None, self._name):
             handed_in, taken = self._accumulate(grads_and_vars)
+            # Updates and tokens are beside the global step, so that an update needs no other task to count
+            # it. The names are those of TensorFlow's graph: an empty scope puts the update at the top.
             with device(global_step.device), name_scope(""):
                 update = self._opt.apply_gradients(taken, global_step)
                 self._sync_token_queue = FIFOQueue(
@@ -118,6 +130,8 @@ class SyncReplicasOptimizer(Optimizer):
                     name="sync_token_q",
                     shared_name="sync_token_q",
                 )
+                # The token is taken after the gradients are handed in: the replica waits here for the update
+                # made from them.
                 with control_dependencies(handed_in):
                     token = self._sync_token_queue.dequeue()
                 with colocate_with(self._local_step.op):
@@ -127,7 +141,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._gradients_applied = True
         return train_op
 
-    def _make_local_step(self, global_step: Any) -> None:
+    def _make_local_step(self, global_step: GlobalStep) -> None:
         """Each replica's own step, kept where the replica runs and not with the other variables."""
         with colocate_with(no_op()):
             self._local_step = Variable(
@@ -140,8 +154,10 @@ class SyncReplicasOptimizer(Optimizer):
         self.local_step_init_op = self._local_step.assign(global_step)
         self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
 
-    def _accumulate(self, grads_and_vars: list) -> tuple[list[Operation], list[tuple[Any, Any]]]:
-        """Accumulators on the variables' devices: the operations that hand in, and what is taken out."""
+    def _accumulate(
+        self, grads_and_vars: list[tuple[Gradient, Variable]]
+    ) -> tuple[list[Operation], list[tuple[Any, Any]]]:
+        """Accumulators on the variables' devices: the operations that hand in, and the gradients taken out."""
         handed_in: list[Operation] = []
         taken: list[tuple[Any, Any]] = []
         enough = self._replicas_to_aggregate
@@ -160,6 +176,8 @@ class SyncReplicasOptimizer(Optimizer):
                     taken.append((accumulator.take_grad(enough), var))
                 elif isinstance(grad, IndexedSlices):
                     accumulator = SparseConditionalAccumulator(grad.dtype, shape=(), shared_name=shared)
+                    # TensorFlow divides a row by the number of replicas that had it. See the class: here it
+                    # is all of them.
                     accumulator.accumulator_ref.op._set_attr(OVER_ALL, True)
                     handed_in.append(accumulator.apply_indexed_slices_grad(grad, local_step=self._local_step))
                     taken.append((accumulator.take_indexed_slices_grad(enough), var))
@@ -176,13 +194,14 @@ class SyncReplicasOptimizer(Optimizer):
         if self._variable_averages is not None:
             with control_dependencies([sync]), name_scope(""):
                 sync = self._variable_averages.apply(self._variables_to_average)
-        self._chief_queue_runner = self._updates([sync])
+        self._chief_queue_runner = self._make_runner([sync])
 
-    def _updates(self, enqueue_ops: Sequence[Operation]) -> _Updates:
+    def _make_runner(self, enqueue_ops: Sequence[Operation]) -> _UpdateRunner:
         queue = self._sync_token_queue.queue_ref.op
+        # The queue ends waits that nobody can satisfy: it must know how many replicas there are.
         queue._set_attr(REPLICAS, self._total_num_replicas)
         queue._set_attr(AGGREGATE, self._replicas_to_aggregate)
-        return _Updates(self._sync_token_queue, enqueue_ops)
+        return _UpdateRunner(self._sync_token_queue, enqueue_ops)
 
     def _set_steps(self) -> list[Operation]:
         made = []
@@ -191,12 +210,12 @@ class SyncReplicasOptimizer(Optimizer):
                 made.append(accumulator.set_global_step(self._global_step, name="SetGlobalStep"))
         return made
 
-    def get_chief_queue_runner(self) -> _Updates:
-        """What makes the updates; the chief starts it, and nobody else."""
+    def get_chief_queue_runner(self) -> _UpdateRunner:
+        """The runner that makes the updates; only the chief starts it."""
         if self._chief_queue_runner is None:
             raise ValueError("Should be called after apply_gradients().")
-        if not isinstance(self._chief_queue_runner, _Updates):  # of a subclass that makes its own
-            self._chief_queue_runner = self._updates(self._chief_queue_runner.enqueue_ops)
+        if not isinstance(self._chief_queue_runner, _UpdateRunner):  # of a subclass that makes its own
+            self._chief_queue_runner = self._make_runner(self._chief_queue_runner.enqueue_ops)
         return self._chief_queue_runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
@@ -212,19 +231,19 @@ class SyncReplicasOptimizer(Optimizer):
             )
         if num_tokens > 0:
             put = self._tokens_of_no_update(num_tokens, "")
-            self.get_chief_queue_runner().farewell = [put] * -(-self._total_num_replicas // num_tokens)
+            self.get_chief_queue_runner().release_ops = [put] * -(-self._total_num_replicas // num_tokens)
             return put
         scope = f"{self._name}_no_init_tokens"  # of their own: names of later operations stay TensorFlow's
         begin, end = (self._tokens_of_no_update(n, scope) for n in (0, self._total_num_replicas))
-        self.get_chief_queue_runner().farewell = [end]
+        self.get_chief_queue_runner().release_ops = [end]
         with control_dependencies([begin]):
             return no_op(name="no_init_tokens")
 
     def _tokens_of_no_update(self, count: int, scope: str) -> Operation:
-        """Puts in tokens where a training begins or ends, and so tells the queue that it does."""
+        """Puts in the tokens of the start or the end of a training, and marks them as such for the queue."""
         with device(self._global_step.device), name_scope(scope):
             tokens = apply("Fill", [count], self._global_step, name="Fill")
-            put = self._sync_token_queue.enqueue_many((tokens,))
+            put: Operation = self._sync_token_queue.enqueue_many((tokens,))
         put._set_attr(FIRST_AND_LAST, True)
         return put
 
@@ -236,11 +255,11 @@ class SyncReplicasOptimizer(Optimizer):
         """The names of the wrapped optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
-    def variables(self) -> list:
+    def variables(self) -> list[Variable]:
         """Everything that the wrapped optimizer keeps."""
         return self._opt.variables()
 
-    def dropped_gradients(self, session: Any) -> dict[str, int]:
+    def dropped_gradients(self, session: AnySession) -> dict[str, int]:
         """For each replica, how many of the gradients it handed in were stale: `tf.fleet.dropped_gradients`."""
         return dropped_gradients(session)
 
@@ -250,7 +269,7 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 @export("fleet.dropped_gradients")
-def dropped_gradients(session: Any) -> dict[str, int]:
+def dropped_gradients(session: AnySession) -> dict[str, int]:
     """How many gradients came too late and were dropped, by the task that computed them.
 
     All accumulators in the tasks of `session` are counted, since those tasks started: the gradients that
@@ -267,60 +286,64 @@ class _Report:
     """Logs how many gradients were dropped, whenever that has changed."""
 
     def __init__(self) -> None:
-        self._told: dict[str, int] = {}
+        self._logged: dict[str, int] = {}
         self._next = time.monotonic() + _REPORT_SECONDS
 
-    def when_due(self, sess: Any) -> None:
-        """Looks, but not too often."""
+    def when_due(self, sess: BaseSession) -> None:
+        """Logs, but at most once per interval."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _REPORT_SECONDS
             self.now(sess)
 
-    def now(self, sess: Any) -> None:
-        """Looks, and logs what is new. Training is not disturbed by a task that does not answer."""
+    def now(self, sess: BaseSession) -> None:
+        """Logs new numbers. A task that does not answer does not disturb the training."""
         try:
             dropped = dropped_gradients(sess)
         except errors.OpError:
             return
-        if dropped != self._told:
-            self._told = dropped
+        if dropped != self._logged:
+            self._logged = dropped
             each = ", ".join(f"{n} of {task}" for task, n in dropped.items())
             logging.info("Stale gradients dropped so far: %s", each)
 
 
-def _current(global_step: Any) -> Any:
+def _current(global_step: GlobalStep) -> Any:
     """The step as it is when the operation that takes it runs, not a read from before the update."""
     held_by_reference = isinstance(global_step, Variable) and not isinstance(global_step, ResourceVariable)
     read: Any = global_step
     return read._ref() if held_by_reference else read
 
 
-class _Updates(QueueRunner):
+class _UpdateRunner(QueueRunner):
     """Makes updates until the training stops.
 
     An update waits for gradients, so nobody waits for this thread: the session's end is its end too. The queue
     of tokens stays open, for a chief that starts again; only a failed update closes it, to wake the replicas.
     """
 
-    farewell: Sequence[Operation] = ()  # puts in a last token for each replica
+    release_ops: Sequence[Operation] = ()  # puts in a last token for each replica
 
     def create_threads(
-        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+        self, sess: BaseSession, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """One thread for the updates, one that releases the replicas when `coord` stops; daemons, both.
 
         None when they run for this session already.
         """
-        made = self.updating(sess, coord, start)
+        made = self.start_updates(sess, coord, start)
         if made and coord is not None:
             name = f"QueueRunnerThread-{self.name}-close_on_stop"
-            made.append(threading.Thread(target=self._release, args=(sess, coord), name=name, daemon=True))
+            made.append(
+                threading.Thread(target=self._release_on_stop, args=(sess, coord), name=name, daemon=True)
+            )
             coord.register_thread(made[-1])
             if start:
                 made[-1].start()
         return made
 
-    def updating(self, sess: Any, coord: Coordinator | None, start: bool) -> list[threading.Thread]:
+    def start_updates(
+        self, sess: BaseSession, coord: Coordinator | None, start: bool
+    ) -> list[threading.Thread]:
         """The thread that makes the updates; none when it runs for this session already."""
         with self._lock:
             if self._runs_per_session.get(sess, 0) > 0:
@@ -333,28 +356,32 @@ class _Updates(QueueRunner):
             thread.start()
         return [thread]
 
-    def _at_exit(self, sess: Any) -> None:
+    def _at_exit(self, sess: BaseSession) -> None:
         """A program that ends in good order has ended the training, also when it stopped nothing itself."""
+        # `last_value` is set when an exception ends the program: then the other replicas get their error from
+        # the queue.
         if self._runs_per_session.get(sess) and not hasattr(sys, "last_value"):
             from tensorfleet.base.protos import RunOptions
 
             with contextlib.suppress(Exception):
-                self.say_farewell(sess, RunOptions(timeout_in_ms=_FAREWELL_MS))
+                self.release_replicas(sess, RunOptions(timeout_in_ms=_RELEASE_TIMEOUT_MS))
 
-    def _release(self, sess: Any, coord: Coordinator) -> None:
+    def _release_on_stop(self, sess: BaseSession, coord: Coordinator) -> None:
         """When the training stops in good order: replicas that wait for the next update see that there is none."""
         coord.wait_for_stop()
+        # After a failure nobody is released: a waiting replica has to see the error, not an end in good
+        # order.
         if coord._error is not None:
             return
         with contextlib.suppress(Exception):
-            self.say_farewell(sess)
+            self.release_replicas(sess)
 
-    def say_farewell(self, sess: Any, options: Any = None) -> None:
-        """Lets each replica make one more step, and tells who waits after that that the training is over."""
-        for put in self.farewell:
+    def release_replicas(self, sess: BaseSession, options: RunOptions | None = None) -> None:
+        """Lets each replica make one more step; a replica that waits after that learns that the training is over."""
+        for put in self.release_ops:
             sess.run(put, options=options)
 
-    def _update(self, sess: Any, coord: Coordinator | None) -> None:
+    def _update(self, sess: BaseSession, coord: Coordinator | None) -> None:
         try:
             update = repeater(sess, self.enqueue_ops[0])
             report = _Report()
@@ -368,11 +395,12 @@ class _Updates(QueueRunner):
         with self._lock:
             self._runs_per_session[sess] = 0
 
-    def _failed(self, sess: Any, coord: Coordinator | None, error: Exception) -> None:
+    def _failed(self, sess: BaseSession, coord: Coordinator | None, error: Exception) -> None:
         if coord is None:
             logging.error("Exception in QueueRunner: %s", error)
         else:
             coord.request_stop(failure_in(sess, error))
+        # A lost task is recovered by a new session, which uses the same queue; it must stay open for that.
         if not isinstance(error, (errors.AbortedError, errors.UnavailableError, errors.CancelledError)):
             with contextlib.suppress(Exception):
                 sess.run(self.cancel_op)
@@ -387,7 +415,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         self._num_tokens = num_tokens
 
     def begin(self) -> None:
-        """Adds what the chief needs."""
+        """Adds the operations that the chief needs."""
         opt = self._sync_optimizer
         if not opt._gradients_applied:
             raise ValueError("SyncReplicasOptimizer.apply_gradient should be called before using the hook.")
@@ -395,7 +423,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         self._q_runner = opt.get_chief_queue_runner() if self._is_chief else None
         self._init_tokens_op = opt.get_init_tokens_op(self._num_tokens) if self._is_chief else None
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Starts."""
         done, missing = ready(
             self._sync_optimizer.ready_for_local_init_op,
@@ -407,14 +435,15 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
                 "Init operations did not make model ready for SyncReplicasOptimizer local_init. Init op: "
                 f"{self._local_init_op.name}, error: {missing}"
             )
+        # Steps first, then tokens: a replica that gets a token must find the accumulators at that step.
         session.run(self._local_init_op)
         if self._init_tokens_op is not None:
             session.run(self._init_tokens_op)
         if self._q_runner is not None:
-            self._q_runner.updating(session, coord, start=True)
+            self._q_runner.start_updates(session, coord, start=True)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: BaseSession) -> None:
         """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
         if self._q_runner is not None:
             _Report().now(session)
-            self._q_runner.say_farewell(session)
+            self._q_runner.release_replicas(session)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.api.train.checkpoint_ops import load_and_remap_matrix_initializer
 from tensorfleet.api.train.checkpoint_reader import checkpoint_in, load_checkpoint, object_keys
-from tensorfleet.api.train.init_from_checkpoint import init_from_checkpoint
-from tensorfleet.api.train.saveables import saveables_of
+from tensorfleet.api.train.init_from_checkpoint import init_from_checkpoint, start_with
 from tensorfleet.api.variables.partitioned import PartitionedVariable, PartitionInfo
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base import dtypes, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.scopes import GraphKeys, device, get_collection
+
+if TYPE_CHECKING:
+    from tensorfleet.api.train.types import PathLike
 
 
 @export("train.VocabInfo", "estimator.VocabInfo")
@@ -27,14 +31,14 @@ class VocabInfo(NamedTuple):
     num_oov_buckets: int
     old_vocab: str
     old_vocab_size: int = -1
-    backup_initializer: Any = None
+    backup_initializer: Callable[..., TensorLike] | None = None
     axis: int = 0
 
 
 @export("train.warm_start")
 def warm_start(
-    ckpt_to_initialize_from: Any,
-    vars_to_warm_start: Any = ".*",
+    ckpt_to_initialize_from: PathLike,
+    vars_to_warm_start: str | Sequence[Any] | None = ".*",
     var_name_to_vocab_info: dict[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: dict[str, str] | None = None,
 ) -> None:
@@ -80,7 +84,9 @@ def _need_all(what: str, left: set[str]) -> None:
         )
 
 
-def _grouped(wanted: Any, vocabularies: dict[str, VocabInfo]) -> dict[str, list[Variable]]:
+def _grouped(
+    wanted: str | Sequence[Any] | None, vocabularies: dict[str, VocabInfo]
+) -> dict[str, list[Variable]]:
     """The variables to start, by name: a partitioned one with all its parts."""
     if isinstance(wanted, str):
         variables = get_collection(GraphKeys.TRAINABLE_VARIABLES, wanted)
@@ -100,6 +106,7 @@ def _grouped(wanted: Any, vocabularies: dict[str, VocabInfo]) -> dict[str, list[
     for variable in variables:
         for part in _parts(variable):
             parts = grouped.setdefault(_whole_name(part), [])
+            # A pattern and a vocabulary may name the same variable.
             if not any(part is known for known in parts):
                 parts.append(part)
     return grouped
@@ -116,14 +123,14 @@ def _from_vocabulary(variable: Variable, path: str, saved: str, info: VocabInfo)
         raise ValueError(f"{variable.op.name} has a VocabInfo, and is not a matrix of float32.")
     part = variable._save_slice_info
     whole = variable.shape.as_list() if part is None else part.full_shape
-    across = {
+    across: dict[str, Any] = {
         "new_col_vocab_size": info.new_vocab_size,
         "new_col_vocab_file": info.new_vocab,
         "old_col_vocab_file": info.old_vocab,
         "num_col_oov_buckets": whole[1] - info.new_vocab_size,
         "new_row_vocab_size": whole[0],
     }
-    down = {
+    down: dict[str, Any] = {
         "new_row_vocab_size": info.new_vocab_size,
         "new_row_vocab_file": info.new_vocab,
         "old_row_vocab_file": info.old_vocab,
@@ -136,14 +143,12 @@ def _from_vocabulary(variable: Variable, path: str, saved: str, info: VocabInfo)
     with device(variable.device), device("/cpu:0"):
         place = None if part is None else PartitionInfo(part.full_shape, part.var_offset)
         value = initial(variable.shape.as_list(), partition_info=place)
-    made = saveables_of([variable])[0].restore([value], None)
-    variable._initializer_op = getattr(made, "op", made)
-    variable._initial_value = value
+    start_with(variable, value)
 
 
 @export("python.training.warm_starting_util._warm_start_var_with_vocab")
 def _warm_start_var_with_vocab(
-    var: Any,
+    var: Variable | PartitionedVariable | list[Variable],
     current_vocab_path: str,
     current_vocab_size: int,
     prev_ckpt: str,
@@ -151,7 +156,7 @@ def _warm_start_var_with_vocab(
     previous_vocab_size: int = -1,
     current_oov_buckets: int = 0,
     prev_tensor_name: str | None = None,
-    initializer: Any = None,
+    initializer: Callable[..., TensorLike] | None = None,
     axis: int = 0,
 ) -> None:
     parts = _parts(var)
@@ -169,7 +174,9 @@ def _warm_start_var_with_vocab(
 
 
 @export("python.training.warm_starting_util._get_var_info")
-def _get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
+def _get_var_info(
+    var: Variable | PartitionedVariable | list[Variable], prev_tensor_name: str | None = None
+) -> tuple[str, Any]:
     parts = _parts(var)
     return prev_tensor_name or _infer_var_name(parts), parts if len(parts) > 1 else parts[0]
 
@@ -179,7 +186,7 @@ def _infer_var_name(var: list[Variable]) -> str:
     return _whole_name(var[0])
 
 
-def _parts(var: Any) -> list[Variable]:
+def _parts(var: Variable | PartitionedVariable | list[Variable]) -> list[Variable]:
     """The parts of a variable: itself, when it is whole."""
     parts = list(var) if isinstance(var, (list, PartitionedVariable)) else [var]
     if not all(isinstance(part, Variable) for part in parts):

@@ -1,21 +1,24 @@
-"""What both forms of `tf.Variable` share."""
+"""The base of both forms of `tf.Variable`."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import prepend_scope, strip_scope
 from tensorfleet.graph.indexed_slices import IndexedSlices
-from tensorfleet.graph.operation import Operation, Reference, Tensor
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.references import Reference
 from tensorfleet.graph.scopes import (
     GraphKeys,
     control_dependencies,
@@ -27,6 +30,11 @@ from tensorfleet.graph.scopes import (
 from tensorfleet.ops.array.indexing import slice_helper
 from tensorfleet.ops.control.cond import cond
 from tensorfleet.ops.operators import install_on_variable
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import CollectionKeys, Constraint, DeviceLike, InitializerLike
+    from tensorfleet.base.protos import SaveSliceInfoDef, VariableDef
+    from tensorfleet.session.session import BaseSession
 
 
 @export("VariableSynchronization")
@@ -61,9 +69,9 @@ class VariableMeta(type):
         return creation.create_variable(*args, **kwargs)
 
 
-def _by_rows(kind: str, does: str) -> Any:
+def _by_rows(kind: str, does: str) -> Callable[..., Any]:
     def scatter(
-        self: Any, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+        self: Variable, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         return self._scatter(kind, sparse_delta, use_locking, name)
 
@@ -71,8 +79,8 @@ def _by_rows(kind: str, does: str) -> Any:
     return scatter
 
 
-def _by_places(kind: str, does: str) -> Any:
-    def scatter(self: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+def _by_places(kind: str, does: str) -> Callable[..., Any]:
+    def scatter(self: Variable, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         return self._scatter_nd(kind, indices, updates, name)
 
     scatter.__name__, scatter.__doc__ = f"scatter_nd_{kind.lower()}", does
@@ -90,27 +98,27 @@ class Variable(metaclass=VariableMeta):
     _initial_value: Any
     _variable: Tensor
     _initializer_op: Operation
-    _caching_device: Any = None
+    _caching_device: DeviceLike = None
     _cached: Tensor | None = None
     _distribute_strategy: Any = None
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: InitializerLike = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: CollectionKeys | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: DeviceLike = None,
         name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
+        variable_def: VariableDef | None = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
         import_scope: str | None = None,
-        constraint: Callable | None = None,
+        constraint: Constraint | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-        shape: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: ShapeLike = None,
     ) -> None:
         self._save_slice_info: Any = None
         self._constraint = constraint
@@ -125,10 +133,7 @@ class Variable(metaclass=VariableMeta):
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
-        if callable(initial_value) and dtype is None and not hasattr(initial_value, "_as_graph_element"):
-            initial_value_fn = initial_value
-        else:
-            initial_value_fn = initial_value if callable(initial_value) else None
+        initial_value_fn = initial_value if callable(initial_value) else None
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
         self._trainable = trainable
@@ -136,16 +141,25 @@ class Variable(metaclass=VariableMeta):
         self._caching_device = caching_device
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
         graph = get_default_graph()
+        # An initializer inside a branch or under a dependency could not be run at the start.
         with graph.control_dependencies(None):
             self._build(initial_value, initial_value_fn, name, wanted, validate_shape, shape)
         graph.add_to_collections(keys, self)
 
     # -- the two forms differ in these --
 
-    def _build(self, value: Any, fn: Any, name: Any, dtype: Any, validate_shape: bool, shape: Any) -> None:
+    def _build(
+        self,
+        value: object,
+        fn: Callable[..., TensorLike] | None,
+        name: str | None,
+        dtype: DType | None,
+        validate_shape: bool,
+        shape: ShapeLike,
+    ) -> None:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
-    def _from_def(self, variable_def: Any, import_scope: str | None) -> None:
+    def _from_def(self, variable_def: VariableDef, import_scope: str | None) -> None:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
     def value(self) -> Tensor:
@@ -160,73 +174,84 @@ class Variable(metaclass=VariableMeta):
         raise AssertionError("made by RefVariable or ResourceVariable")
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Makes `value` the new value."""
         raise AssertionError("made by RefVariable or ResourceVariable")
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds to the value."""
         raise AssertionError("made by RefVariable or ResourceVariable")
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts from the value."""
         raise AssertionError("made by RefVariable or ResourceVariable")
 
-    def _initial(self, value: Any, fn: Any, scope: str, dtype: DType | None) -> Tensor:
+    def _initial(
+        self, value: object, fn: Callable[..., TensorLike] | None, scope: str, dtype: DType | None
+    ) -> Tensor:
         """The initial value as a tensor; one that comes from a function is built next to the variable."""
         graph = get_default_graph()
         if fn is None:
             return to_tensor(value, dtype, name="initial_value")
+        # Beside the variable on its server, so that the initial value does not travel; no outer device
+        # counts.
         own = [b"loc:@" + scope.rstrip("/").encode()]
         with graph._attr_scope({"_class": own}), name_scope("Initializer"), device(None):
             return to_tensor(fn(), dtype, name="initial_value")
 
-    name = readonly("_variable.name", "The name, ending in `:0`.")
+    name: str = readonly("_variable.name", "The name, ending in `:0`.")
 
     @property
     def _shared_name(self) -> str:
         return self.name[: self.name.index(":")]
 
-    op = readonly("_variable.op", "The operation that stands for the variable.")
-    device = readonly("_variable.device", "The device asked for.")
-    graph = readonly("_variable.graph", "The graph it belongs to.")
-    dtype = readonly("_variable.dtype", "The type of the elements.")
-    shape = readonly("_variable.shape", "The static shape.")
+    op: Operation = readonly("_variable.op", "The operation that stands for the variable.")
+    device: str = readonly("_variable.device", "The device asked for.")
+    graph: Graph = readonly("_variable.graph", "The graph it belongs to.")
+    dtype: DType = readonly("_variable.dtype", "The type of the elements.")
+    shape: TensorShape = readonly("_variable.shape", "The static shape.")
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
         return self.shape
 
-    def set_shape(self, shape: Any) -> None:
-        """Adds to what is known of the shape."""
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Adds knowledge about the shape."""
         self._variable.set_shape(shape)
         self.value().set_shape(shape)
 
-    initializer = readonly("_initializer_op", "The operation that gives the variable its initial value.")
-    initial_value = readonly("_initial_value", "The tensor it is initialized with.")
-    trainable = readonly("_trainable", "Whether optimizers train it by default.")
-    constraint = readonly("_constraint", "A function applied to the value after an optimizer's update.")
-    synchronization = readonly("_synchronization", "How copies of it stay together.")
-    aggregation = readonly("_aggregation", "How values written to its copies are combined.")
+    initializer: Operation = readonly(
+        "_initializer_op", "The operation that gives the variable its initial value."
+    )
+    initial_value: Tensor = readonly("_initial_value", "The tensor it is initialized with.")
+    trainable: bool = readonly("_trainable", "Whether optimizers train it by default.")
+    constraint: Constraint | None = readonly(
+        "_constraint", "A function applied to the value after an optimizer's update."
+    )
+    synchronization: VariableSynchronization = readonly("_synchronization", "How copies of it stay together.")
+    aggregation: VariableAggregation = readonly(
+        "_aggregation", "How values written to its copies are combined."
+    )
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while the variable is uninitialized."""
         with control_dependencies(None):
-            return cond(self._is_initialized(), self.read_value, lambda: self.initial_value)
+            value: Tensor = cond(self._is_initialized(), self.read_value, lambda: self.initial_value)
+        return value
 
     def _is_initialized(self) -> Tensor:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: BaseSession | None = None) -> Any:
         """The current value as a numpy array."""
         return session_for(session, self.graph, "evaluate tensor").run(self.value())
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: BaseSession | None = None) -> None:
         """Writes a new value straight into the variable."""
         session_for(session, self.graph, "load variable", "load").run(
             self.initializer, {self.initializer.inputs[1]: value}
@@ -247,14 +272,14 @@ class Variable(metaclass=VariableMeta):
     scatter_max = _by_rows("Max", "Keeps the larger of each row's elements.")
     scatter_min = _by_rows("Min", "Keeps the smaller of each row's elements.")
 
-    def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
     scatter_nd_sub = _by_places("Sub", "Subtracts from the elements or slices that `indices` names.")
     scatter_nd_add = _by_places("Add", "Adds to the elements or slices that `indices` names.")
     scatter_nd_update = _by_places("Update", "Replaces the elements or slices that `indices` names.")
 
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter_nd(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None) -> Any:
         raise AssertionError("made by RefVariable or ResourceVariable")
 
     def batch_scatter_update(
@@ -265,15 +290,15 @@ class Variable(metaclass=VariableMeta):
 
         return batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows that `indices` names."""
         raise AssertionError("made by RefVariable or ResourceVariable")
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements or slices that `indices` names."""
         return apply("GatherNd", self.value(), indices, name=name)
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
         """This variable as a `VariableDef`, or None when it is outside `export_scope`."""
         from tensorfleet.base.protos import VariableDef
 
@@ -284,8 +309,8 @@ class Variable(metaclass=VariableMeta):
             initializer_name=strip_scope(self.initializer.name, export_scope),
             snapshot_name=strip_scope(self._read_name(), export_scope),
             trainable=self.trainable,
-            synchronization=self._synchronization.value,
-            aggregation=self._aggregation.value,
+            synchronization=self._synchronization.value,  # type: ignore[arg-type]  # the message's number
+            aggregation=self._aggregation.value,  # type: ignore[arg-type]  # the message's number
         )
         if self._initial_value is not None:
             proto.initial_value_name = strip_scope(self._initial_value.name, export_scope)
@@ -298,12 +323,12 @@ class Variable(metaclass=VariableMeta):
         return self.value().name
 
     @staticmethod
-    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+    def from_proto(variable_def: VariableDef, import_scope: str | None = None) -> Variable:
         """The variable of the current graph that a `VariableDef` describes."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
-    def _adopt(self, variable_def: Any, import_scope: str | None) -> None:
-        """Finds in the current graph what a `VariableDef` names."""
+    def _adopt(self, variable_def: VariableDef, import_scope: str | None) -> None:
+        """Finds the operations and tensors of a `VariableDef` in the current graph."""
         graph = get_default_graph()
 
         def find(name: str) -> Any:
@@ -322,17 +347,17 @@ class Variable(metaclass=VariableMeta):
         """A key for this variable in sets and dictionaries; its `deref()` gives the variable back."""
         return Reference(self)
 
-    def _set_save_slice_info(self, info: Any) -> None:
+    def _set_save_slice_info(self, info: SaveSliceInfo) -> None:
         self._save_slice_info = info
 
     def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
 
-    def __getitem__(self, spec: Any) -> Any:
+    def __getitem__(self, spec: object) -> Tensor:
         """A slice of the value, which can also be assigned: `v[1:3].assign(...)`."""
         return slice_helper(self.value(), spec, var=self)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise TypeError("'Variable' object is not iterable.")
 
     def __repr__(self) -> str:
@@ -341,6 +366,11 @@ class Variable(metaclass=VariableMeta):
 
 class SaveSliceInfo:
     """Where one part of a partitioned variable lies in the whole."""
+
+    full_name: str
+    full_shape: Sequence[int]
+    var_offset: Sequence[int]
+    var_shape: Sequence[int]
 
     def __init__(
         self, full_name: Any = None, full_shape: Any = None, var_offset: Any = None, var_shape: Any = None
@@ -356,7 +386,7 @@ class SaveSliceInfo:
         full = " ".join(str(d) for d in self.full_shape) + " "
         return full + ":".join(f"{o},{n}" for o, n in zip(self.var_offset, self.var_shape, strict=True))
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> SaveSliceInfoDef:
         """This as a `SaveSliceInfoDef`."""
         from tensorfleet.base.protos import SaveSliceInfoDef
 
@@ -368,7 +398,7 @@ class SaveSliceInfo:
         )
 
     @staticmethod
-    def from_proto(proto: Any, import_scope: str | None = None) -> SaveSliceInfo:
+    def from_proto(proto: SaveSliceInfoDef, import_scope: str | None = None) -> SaveSliceInfo:
         """The info that a `SaveSliceInfoDef` describes."""
         name = prepend_scope(proto.full_name, import_scope)
         return SaveSliceInfo(name, list(proto.full_shape), list(proto.var_offset), list(proto.var_shape))
@@ -377,7 +407,7 @@ class SaveSliceInfo:
 Variable.SaveSliceInfo = SaveSliceInfo  # type: ignore[attr-defined]
 
 
-def _collection_keys(collections: Any, trainable: bool) -> list:
+def _collection_keys(collections: CollectionKeys | None, trainable: bool) -> list[Hashable]:
     keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
     if not isinstance(keys, (list, tuple, set)):
         raise ValueError(

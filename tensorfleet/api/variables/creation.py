@@ -1,15 +1,18 @@
-"""What `tf.Variable(...)` goes through: creators that scopes put around it, then one of the two forms."""
+"""The steps of `tf.Variable(...)`: creators of the open scopes, then one of the two forms."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.variable import RefVariable, ResourceVariable, Variable
 from tensorfleet.base.naming import export
 from tensorfleet.graph.scopes import get_default_graph
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import VariableMaker
 
 _use_resource_by_default = False
 
@@ -36,7 +39,7 @@ def resource_variables_enabled() -> bool:
 
 @export("variable_creator_scope")
 @contextmanager
-def variable_creator_scope(variable_creator: Callable) -> Iterator[None]:
+def variable_creator_scope(variable_creator: VariableMaker) -> Iterator[None]:
     """Inside the block `variable_creator(next_creator, **kwargs)` makes the variables of the default graph."""
     graph = get_default_graph()
     old = graph._variable_creator_stack
@@ -76,9 +79,10 @@ def create_variable(*args: Any, **kwargs: Any) -> Variable:
             f"tf.Variable got an unexpected keyword argument '{next(iter(unknown), 'positional')}'"
         )
     kwargs = {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
+    # A variable that is imported exists already: creators would make another one.
     if kwargs.get("variable_def") is not None:
         return _make(**kwargs)
-    make: Callable = _make
+    make: VariableMaker = _make
     for creator in get_default_graph()._variable_creator_stack:
         make = functools.partial(creator, make)
     return make(**kwargs)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.scopes import GraphKeys, name_scope
 from tensorfleet.ops.input.files import matching_files
 
 
 @export("train.match_filenames_once", "io.match_filenames_once")
-def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
     """A local variable with the names that match a pattern when it is initialized."""
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables import initializers
 from tensorfleet.api.variables.creation import create_variable
@@ -17,12 +16,27 @@ from tensorfleet.api.variables.variable import (
     VariableSynchronization,
 )
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.properties import readonly
-from tensorfleet.base.shapes import as_shape
+from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, get_default_graph, name_scope
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.scope import VariableScope
+    from tensorfleet.api.variables.types import (
+        CollectionKeys,
+        Constraint,
+        DeviceLike,
+        InitializerLike,
+        Partitioner,
+        Regularizer,
+        Reuse,
+        VariableMaker,
+    )
 
 
 class Store:
@@ -33,12 +47,12 @@ class Store:
         self.partitioned: dict[str, PartitionedVariable] = {}
         self.scopes: dict[str, int] = {}
         self.current = threading.local()
-        self.root: Any = None
+        self.root: VariableScope | None = None
 
     _vars = readonly("vars")
     _partitioned_vars = readonly("partitioned")
 
-    def get_variable(self, name: str, shape: Any = None, reuse: Any = None, **kwargs: Any) -> Any:
+    def get_variable(self, name: str, shape: ShapeLike = None, reuse: Reuse = None, **kwargs: Any) -> Any:
         """Finds or makes a variable by its full name, whatever scope is open."""
         return find_or_make(name, shape, reuse=reuse, **kwargs)
 
@@ -47,7 +61,7 @@ class Store:
         self.scopes[name] = self.scopes.get(name, 0) + 1
 
     def close_subscopes(self, name: str) -> None:
-        """Forgets the counts below a scope that is entered anew."""
+        """Resets the counts below a scope that is entered again."""
         for key in self.scopes:
             if not name or key.startswith(name + "/"):
                 self.scopes[key] = 0
@@ -63,23 +77,24 @@ def store_of(graph: Graph | None = None) -> Store:
 
 def find_or_make(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    reuse: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike = None,
+    regularizer: Regularizer | None = None,
+    reuse: Reuse = None,
     trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: CollectionKeys | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
+    constraint: Constraint | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
     given = locals()
+    # A function's graph keeps no variables: they are made in the graph that it belongs to.
     if (around := get_default_graph().__dict__.get("_variables_live_in")) is not None:
         with around.as_default():
             return find_or_make(**given)
@@ -102,7 +117,13 @@ def find_or_make(
 
 
 def _partitioned(
-    name: str, shape: Any, dtype: Any, initializer: Any, partitioner: Any, reuse: Any, make: Callable
+    name: str,
+    shape: ShapeLike,
+    dtype: DTypeLike | None,
+    initializer: InitializerLike,
+    partitioner: Partitioner,
+    reuse: Reuse,
+    make: VariableMaker,
 ) -> PartitionedVariable:
     store = store_of()
     whole = as_shape(shape if shape is not None else getattr(initializer, "shape", None))
@@ -141,9 +162,9 @@ def _partitioned(
 
 
 def _shared_parts(
-    found: PartitionedVariable, shape: Any, dtype: Any, partitioner: Any
+    found: PartitionedVariable, shape: ShapeLike, dtype: DTypeLike | None, partitioner: Partitioner | None
 ) -> PartitionedVariable:
-    """A partitioned variable that is there, if it is what is asked for."""
+    """An existing partitioned variable, after a check that shape, type and parts are as asked."""
     wrong = f"Trying to reuse partitioned variable {found.name}, but specified"
     wanted = as_shape(shape)
     if not wanted.is_compatible_with(found.shape):
@@ -159,7 +180,9 @@ def _shared_parts(
     return found
 
 
-def _slice_of(initializer: Any, offset: list[int], length: list[int], info: PartitionInfo, part: str) -> Any:
+def _slice_of(
+    initializer: InitializerLike, offset: list[int], length: list[int], info: PartitionInfo, part: str
+) -> InitializerLike:
     if initializer is None:
         return None
     if not callable(initializer):
@@ -172,7 +195,13 @@ def _slice_of(initializer: Any, offset: list[int], length: list[int], info: Part
 
 
 def _single(
-    name: str, shape: Any, dtype: Any, initializer: Any, regularizer: Any, reuse: Any, **options: Any
+    name: str,
+    shape: ShapeLike,
+    dtype: DTypeLike | None,
+    initializer: InitializerLike,
+    regularizer: Regularizer | None,
+    reuse: Reuse,
+    **options: Any,
 ) -> Variable:
     store = store_of()
     wanted = as_shape(shape)
@@ -195,8 +224,10 @@ def _single(
     return made
 
 
-def _share(found: Variable, name: str, wanted: Any, dtype: Any, reuse: Any) -> Variable:
-    if reuse is False:  # a custom getter that passes none takes what is there
+def _share(
+    found: Variable, name: str, wanted: TensorShape, dtype: DTypeLike | None, reuse: Reuse
+) -> Variable:
+    if reuse is False:  # None, as custom getters pass it, means to take the existing variable
         where = found.op.source_line
         raise ValueError(
             f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
@@ -221,8 +252,10 @@ _NOT_AN_INITIALIZER = (
 )
 
 
-def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any, asked: bool) -> tuple[Any, Any]:
-    """What `tf.Variable` gets: a value, or a function that makes one inside the variable's own scope."""
+def _initial_value(
+    name: str, shape: TensorShape, dtype: DType | None, initializer: InitializerLike, asked: bool
+) -> tuple[Any, Any]:
+    """The argument of `tf.Variable`: a value, or a function that makes one inside the variable's own scope."""
     if not callable(initializer):
         return initializer, None if isinstance(initializer, Tensor) else dtype
     made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
@@ -232,6 +265,7 @@ def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any, asked: b
         if asked:
             raise ValueError(_NOT_AN_INITIALIZER.format(name, shape))
         raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}.")
+    # A function without arguments knows the shape itself.
     if not initializers.takes_shape(made):
         return made, dtype
     kind = dtype or dtypes.float32
@@ -240,11 +274,12 @@ def _initial_value(name: str, shape: Any, dtype: Any, initializer: Any, asked: b
     return (lambda: made(shape.as_list(), dtype=kind, **more)), kind
 
 
-def _regularize(variable: Variable, name: str, regularizer: Callable) -> None:
-    def loss() -> Any:
+def _regularize(variable: Variable, name: str, regularizer: Regularizer) -> None:
+    def loss() -> Tensor | None:
         with name_scope(name + "/Regularizer/"):
             return regularizer(variable)
 
+    # The penalty is computed beside the variable: on a server one number travels, not the weights.
     with colocate_with(variable.op):
         value = loss()
     if value is not None:

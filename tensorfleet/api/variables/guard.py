@@ -15,9 +15,10 @@ _LEFT_ALONE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVar
 def guarded(initial: Tensor, scope: str) -> Tensor:
     """`initial`, with an uninitialized variable standing for its own initial value.
 
-    What lies between such a variable and `initial` is made anew, its names ending in `_` and `scope`.
+    Operations between such a variable and `initial` are copied, with names that end in `_` and `scope`.
     """
     ancestors = _ancestors(initial.op)
+    # NextIteration closes a cycle, which cannot be copied operation by operation.
     if ancestors.isdisjoint(_VARIABLES) or "NextIteration" in ancestors:
         return initial
     return _Copies(initial.graph, scope).of(initial)
@@ -35,7 +36,7 @@ def _ancestors(op: Operation) -> set[str]:
 
 
 class _Copies:
-    """The operations made anew for one variable's initial value."""
+    """The copies of operations for one variable's initial value."""
 
     def __init__(self, graph: Graph, scope: str) -> None:
         self._graph = graph
@@ -70,5 +71,6 @@ class _Copies:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
             for variable in self._graph.get_collection(key):
                 if getattr(variable, "op", None) is op:
-                    return variable.initialized_value().op
+                    initialized: Tensor = variable.initialized_value()
+                    return initialized.op
         return op

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,65 +13,78 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
+from tensorfleet.base.types import DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.array.constructors import fill, ones, zeros
 from tensorfleet.ops.random import ops as random_ops
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.partitioned import PartitionInfo
+    from tensorfleet.api.variables.types import AnyShape
 
 
 @export("keras.initializers.Initializer")
 class Initializer:
     """Base of all initializers: call one with a shape to get the tensor of initial values."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> TensorLike:
         raise TypeError(f"{type(self).__name__} must define __call__(shape, dtype, partition_info).")
 
-    def get_config(self) -> dict:
+    def get_config(self) -> dict[str, Any]:
         """The arguments to make the same initializer again."""
         names = inspect.signature(type(self).__init__).parameters
         found = {n: getattr(self, n) for n in names if n != "self" and hasattr(self, n)}
         return {n: v.name if isinstance(v, DType) else v for n, v in found.items()}
 
     @classmethod
-    def from_config(cls, config: dict) -> Initializer:
-        """An initializer from what `get_config` gave."""
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """An initializer from the result of `get_config`."""
         return cls(**config)
 
 
-def _float(dtype: Any) -> DType:
+def _float(dtype: DTypeLike) -> DType:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
         raise ValueError(f"Expected floating point type, got {kind}.")
     return kind
 
 
-@export("zeros_initializer", "initializers.zeros")
-class Zeros(Initializer):
-    """All zeros."""
+class _Filled(Initializer):
+    _fill: Callable[..., Tensor]
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return zeros(shape, dtype or self.dtype)
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
+        return type(self)._fill(shape, dtype or self.dtype)
+
+
+@export("zeros_initializer", "initializers.zeros")
+class Zeros(_Filled):
+    """All zeros."""
+
+    _fill = staticmethod(zeros)
 
 
 @export("ones_initializer", "initializers.ones")
-class Ones(Initializer):
+class Ones(_Filled):
     """All ones."""
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
-        self.dtype = dtypes.as_dtype(dtype)
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return ones(shape, dtype or self.dtype)
+    _fill = staticmethod(ones)
 
 
 @export("constant_initializer", "initializers.constant")
 class Constant(Initializer):
     """One value, or a list of values that fills the shape row by row."""
 
-    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+    def __init__(
+        self, value: object = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False
+    ) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(
                 f"Invalid type for initial value: {type(value)} (expected Python scalar, list or tuple of values, or numpy.ndarray)."
@@ -81,13 +94,18 @@ class Constant(Initializer):
         self.verify_shape = self._verify_shape = verify_shape
 
     def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+        self,
+        shape: AnyShape,
+        dtype: DTypeLike | None = None,
+        partition_info: PartitionInfo | None = None,
+        verify_shape: bool | None = None,
     ) -> Tensor:
         verify = self._verify_shape if verify_shape is None else verify_shape
         kind = dtypes.as_dtype(dtype or self.dtype)
         if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
             return fill(shape, constant(self.value, kind))
         value = np.asarray(self.value)
+        # `constant` refuses a float for an integer variable; NumPy's cast truncates it.
         if value.dtype.kind in "iufb" and kind.np_dtype.kind in "iufbV":
             value = value.astype(kind.np_dtype)
             return constant(value, kind, as_shape(shape), verify_shape=verify)
@@ -99,25 +117,37 @@ class RandomUniform(Initializer):
     """Uniform numbers in [minval, maxval)."""
 
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike = None,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, seed=self.seed)
 
 
 class _Normal(Initializer):
-    _draw: Callable
+    _draw: Callable[..., Tensor]
 
     def __init__(
-        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return type(self)._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
 
 
@@ -139,11 +169,15 @@ class TruncatedNormal(_Normal):
 class UniformUnitScaling(Initializer):
     """Uniform numbers scaled so that a layer keeps the variance of its input."""
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32
+    ) -> None:
         self.factor, self.seed = factor, seed
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         inputs = max(math.prod(int(d) for d in full[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
@@ -160,7 +194,7 @@ class VarianceScaling(Initializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         if scale <= 0.0:
             raise ValueError("`scale` must be positive float.")
@@ -172,7 +206,9 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         kind = dtype or self.dtype
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         fan_in, fan_out = _fans([int(d) for d in full])
@@ -189,7 +225,7 @@ class VarianceScaling(Initializer):
         return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
 
-def _fans(shape: Any) -> tuple[int, int]:
+def _fans(shape: Sequence[int]) -> tuple[int, int]:
     """How many inputs and outputs a weight of this shape connects."""
     shape = [int(size) for size in shape]
     if not shape:
@@ -204,7 +240,7 @@ def _fans(shape: Any) -> tuple[int, int]:
 class GlorotUniform(VarianceScaling):
     """Uniform numbers within sqrt(6 / (inputs + outputs)): the default of `tf.get_variable`."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
@@ -212,7 +248,7 @@ class GlorotUniform(VarianceScaling):
 class GlorotNormal(VarianceScaling):
     """Truncated normal numbers of variance 2 / (inputs + outputs)."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
@@ -220,11 +256,13 @@ class GlorotNormal(VarianceScaling):
 class Orthogonal(Initializer):
     """A random matrix with orthonormal rows or columns."""
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain, self.seed = gain, seed
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         kind = dtype or self.dtype
         dims = [int(d) for d in as_shape(shape).as_list()]
         if len(dims) < 2:
@@ -244,11 +282,13 @@ class Orthogonal(Initializer):
 class Identity(Initializer):
     """The identity matrix, times `gain`."""
 
-    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         if len(full) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
@@ -288,18 +328,18 @@ def lecun_uniform(seed: int | None = None) -> VarianceScaling:
 
 
 class WithPartition:
-    """An initializer that is told which part of the whole it makes."""
+    """An initializer with the part of the whole that it makes."""
 
-    def __init__(self, initializer: Callable, info: Any) -> None:
+    def __init__(self, initializer: Callable[..., TensorLike], info: PartitionInfo) -> None:
         self._initializer = initializer
         self._info = info
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+    def __call__(self, shape: AnyShape, dtype: DTypeLike | None = None) -> TensorLike:
         return self._initializer(shape, dtype=dtype, partition_info=self._info)
 
 
 def default_for(dtype: DType, name: str) -> Initializer:
-    """What `tf.get_variable` uses when no initializer is given."""
+    """The initializer of `tf.get_variable` when none is given."""
     if dtype.is_floating:
         return GlorotUniform()
     if dtype.is_integer or dtype.is_bool or dtype == dtypes.string or dtype.is_unsigned:
@@ -307,30 +347,30 @@ def default_for(dtype: DType, name: str) -> Initializer:
     raise ValueError(f"An initializer for variable {name} of {dtype} is required")
 
 
-def _parameters(f: Any) -> Any:
+def _parameters(f: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(f).parameters
     except (TypeError, ValueError):
         return {}
 
 
-def names_partition_info(initializer: Any) -> bool:
+def names_partition_info(initializer: Callable[..., Any]) -> bool:
     """Whether an initializer has an argument of that name."""
     return "partition_info" in _parameters(initializer)
 
 
-def takes_partition_info(initializer: Any) -> bool:
-    """Whether an initializer can be told which part it makes."""
+def takes_partition_info(initializer: Callable[..., Any]) -> bool:
+    """Whether an initializer takes the part that it makes."""
     found = _parameters(initializer)
     return "partition_info" in found or any(p.kind == p.VAR_KEYWORD for p in found.values())
 
 
-def needs_arguments(initializer: Any) -> bool:
+def needs_arguments(initializer: Callable[..., Any]) -> bool:
     """Whether an initializer cannot be called without arguments."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(p.kind in kinds and p.default is p.empty for p in _parameters(initializer).values())
 
 
-def takes_shape(initializer: Any) -> bool:
+def takes_shape(initializer: Callable[..., Any]) -> bool:
     """Whether an initializer takes a shape, rather than being a function that makes a value."""
     return bool(_parameters(initializer))

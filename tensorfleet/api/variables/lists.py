@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.api.variables.variable import Variable, is_variable_initialized
@@ -16,43 +17,43 @@ from tensorfleet.ops.array.stack import stack
 
 
 @export("global_variables")
-def global_variables(scope: str | None = None) -> list:
+def global_variables(scope: str | None = None) -> list[Any]:
     """The variables shared by all tasks."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 @export("all_variables")
-def all_variables() -> list:
+def all_variables() -> list[Any]:
     """The old name of `tf.global_variables`."""
     return global_variables()
 
 
 @export("local_variables")
-def local_variables(scope: str | None = None) -> list:
+def local_variables(scope: str | None = None) -> list[Any]:
     """The variables that belong to this task alone."""
     return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 @export("model_variables")
-def model_variables(scope: str | None = None) -> list:
+def model_variables(scope: str | None = None) -> list[Any]:
     """The variables used to make predictions."""
     return get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 @export("trainable_variables")
-def trainable_variables(scope: str | None = None) -> list:
+def trainable_variables(scope: str | None = None) -> list[Any]:
     """The variables that optimizers train by default."""
     return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 @export("moving_average_variables")
-def moving_average_variables(scope: str | None = None) -> list:
+def moving_average_variables(scope: str | None = None) -> list[Any]:
     """The variables that have a moving average."""
     return get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 @export("variables_initializer", "initializers.variables")
-def variables_initializer(var_list: Any, name: str = "init") -> Operation:
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
     """An operation that initializes these variables."""
     if var_list:
         return group(*[v.initializer for v in var_list], name=name)
@@ -60,7 +61,7 @@ def variables_initializer(var_list: Any, name: str = "init") -> Operation:
 
 
 @export("initialize_variables")
-def initialize_variables(var_list: Any, name: str = "init") -> Operation:
+def initialize_variables(var_list: Sequence[Variable], name: str = "init") -> Operation:
     """The old name of `tf.variables_initializer`."""
     return variables_initializer(var_list, name=name)
 
@@ -90,7 +91,7 @@ def initialize_local_variables() -> Operation:
 
 
 @export("assert_variables_initialized")
-def assert_variables_initialized(var_list: Any = None) -> Any:
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """An operation that fails when one of the variables has no value."""
     found = global_variables() + local_variables() if var_list is None else var_list
     if not found:
@@ -103,7 +104,7 @@ def assert_variables_initialized(var_list: Any = None) -> Any:
 
 @export("report_uninitialized_variables")
 def report_uninitialized_variables(
-    var_list: Any = None, name: str = "report_uninitialized_variables"
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
     """A string vector with the names of the variables that have no value yet."""
     found = global_variables() + local_variables() if var_list is None else list(var_list)

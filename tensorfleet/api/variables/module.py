@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tensorfleet.api.variables.variable import Variable
@@ -15,14 +16,14 @@ from tensorfleet.graph.scopes import name_scope
 
 @export("Module")
 class Module:
-    """Base for objects with variables: finds them among its attributes, however deep in modules and containers."""
+    """Base for objects with variables: finds them among its attributes, at any depth of modules and containers."""
 
     _is_tracked = True
-    # Attributes that are not looked into; a class adds to it what leads back to the module.
+    # Attributes that are not looked into; a class adds attributes that lead back to the module.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        # What an attribute is already may be given to it, though it be computed: libraries do.
+    def __setattr__(self, name: str, value: object) -> None:
+        # Libraries assign a property the value that it has. That must not fail.
         if getattr(self, name, self) is not value:
             super().__setattr__(name, value)
 
@@ -41,30 +42,30 @@ class Module:
         with name_scope(own) as scope:
             self._scope_name = scope
 
-    name = readonly("_name", "The name it was given, or its class's in snake case.")
+    name: str = readonly("_name", "The name it was given, or its class's in snake case.")
 
     @property
-    def name_scope(self) -> Any:
+    def name_scope(self) -> AbstractContextManager[str]:
         """A name scope for operations of the module."""
         return name_scope(self._scope_name)
 
     @property
-    def variables(self) -> tuple:
+    def variables(self) -> tuple[Variable, ...]:
         """All variables of it and its submodules, by the names of attributes."""
         return tuple(v for v in _held(self, set()) if isinstance(v, Variable))
 
     @property
-    def trainable_variables(self) -> tuple:
+    def trainable_variables(self) -> tuple[Variable, ...]:
         """Those of them that are trained."""
         return tuple(v for v in self.variables if v.trainable)
 
     @property
-    def submodules(self) -> tuple:
+    def submodules(self) -> tuple[Module, ...]:
         """The modules it holds, and those they hold."""
         return tuple(m for m in _held(self, set()) if not isinstance(m, Variable))
 
     @classmethod
-    def with_name_scope(cls, method: Callable) -> Callable:
+    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator for a method: its operations are named inside the module."""
 
         @functools.wraps(method)
@@ -80,7 +81,7 @@ def _snake_case(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", apart).lower()
 
 
-def _held(node: Any, seen: set[int]) -> Iterator[Any]:
+def _held(node: object, seen: set[int]) -> Iterator[Any]:
     """The variables and modules a module holds: its own first, then those of the modules it holds."""
     later = []
     seen.add(id(node))
@@ -92,11 +93,12 @@ def _held(node: Any, seen: set[int]) -> Iterator[Any]:
                 yield item
                 if not isinstance(item, Variable):
                     later.append(item)
+    # Breadth first: a module's own variables come before those of its submodules.
     for module in later:
         yield from _held(module, seen)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: object) -> Iterator[Any]:
     if isinstance(value, Variable) or getattr(type(value), "_is_tracked", False):
         yield value
     elif isinstance(value, (list, tuple)):

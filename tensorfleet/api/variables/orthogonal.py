@@ -1,24 +1,30 @@
-"""Kernels of convolutions that keep the length of what they are applied to."""
+"""Kernels of convolutions that keep the length of their input."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.api.variables.initializers import Initializer, _float
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import as_shape
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.random import ops as random_ops
 
-_WORDS = {1: "three", 2: "four", 3: "five"}
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.partitioned import PartitionInfo
+    from tensorfleet.api.variables.types import AnyShape
+
+_NUMBER_WORDS = {1: "three", 2: "four", 3: "five"}
 
 
-class _Draws:
+class _OrthogonalDraws:
     """Random matrices, each with a seed of its own that follows from the first."""
 
-    def __init__(self, size: int, kind: Any, seed: int | None) -> None:
+    def __init__(self, size: int, kind: DType, seed: int | None) -> None:
         self.size, self.kind, self.seed = size, kind, seed
 
     def _normal(self, shape: list[int]) -> Tensor:
@@ -42,27 +48,29 @@ class _Draws:
 
 
 class _ConvolutionOrthogonal(Initializer):
-    """What these initializers share: their arguments, and the shapes they refuse."""
+    """The base of these initializers: their arguments, and the shapes they refuse."""
 
     #: of how many dimensions the convolution is
     _dims: tuple[int, ...] = (1, 2, 3)
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain, self.seed = gain, seed
         self.dtype = _float(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         sizes = [int(d) for d in as_shape(shape).as_list()]
         if len(sizes) - 2 not in self._dims:
-            words = " or ".join(_WORDS[d] for d in self._dims)
+            words = " or ".join(_NUMBER_WORDS[d] for d in self._dims)
             raise ValueError(f"The tensor to initialize must be {words}-dimensional")
         if sizes[-2] > sizes[-1]:
             raise ValueError("In_filters cannot be greater than out_filters.")
         kind = dtypes.as_dtype(dtype or self.dtype)
-        made = self._kernel(sizes, _Draws(sizes[-1], kind, self.seed))
+        made = self._kernel(sizes, _OrthogonalDraws(sizes[-1], kind, self.seed))
         return apply("Mul", constant(self.gain, kind), made)
 
-    def _kernel(self, sizes: list[int], draws: _Draws) -> Tensor:
+    def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         raise TypeError("An initializer of your own defines _kernel().")
 
 
@@ -74,7 +82,7 @@ class _ConvolutionOrthogonal(Initializer):
 class ConvolutionDeltaOrthogonal(_ConvolutionOrthogonal):
     """Zero everywhere but in the middle of the kernel, where an orthogonal matrix is."""
 
-    def _kernel(self, sizes: list[int], draws: _Draws) -> Tensor:
+    def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         rows = apply("Slice", draws.orthogonal(), [0, 0], [sizes[-2], sizes[-1]])
         middle = [[(n - 1) // 2 for n in sizes[:-2]]]
         return apply("ScatterNd", middle, apply("ExpandDims", rows, 0), sizes)
@@ -83,7 +91,7 @@ class ConvolutionDeltaOrthogonal(_ConvolutionOrthogonal):
 class _Paraunitary(_ConvolutionOrthogonal):
     """An orthogonal matrix times factors, for each axis and step, of a projection here and of the rest one place on."""
 
-    def _kernel(self, sizes: list[int], draws: _Draws) -> Tensor:
+    def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         spatial = sizes[:-2]
         if len(set(spatial)) != 1:
             raise ValueError(f"Kernel sizes must be equal: {spatial}.")
@@ -96,7 +104,9 @@ class _Paraunitary(_ConvolutionOrthogonal):
         return apply("Reshape", joined, sizes)
 
 
-def _times(places: dict[tuple[int, ...], Tensor], axis: int, projection: Tensor) -> dict:
+def _times(
+    places: dict[tuple[int, ...], Tensor], axis: int, projection: Tensor
+) -> dict[tuple[int, ...], Tensor]:
     """A kernel times one factor: its part in the projection stays, the rest moves on by one along an axis."""
     found: dict[tuple[int, ...], Tensor] = {}
     for at, matrix in places.items():

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import register_tensor_conversion_function
+from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.ops.operators import install_on_variable
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import Partitioner
+    from tensorfleet.api.variables.variable import Variable
 
 
 class PartitionInfo:
@@ -67,7 +74,7 @@ class PartitionInfo:
         return cut[0] if cut else None
 
 
-class Slices:
+class ShapePartition:
     """How a shape is cut: `counts` parts along each axis, at most one of them more than one."""
 
     def __init__(self, shape: list[int], counts: list[int]) -> None:
@@ -76,6 +83,7 @@ class Slices:
 
     def offsets(self) -> Iterator[tuple[list[int], list[int]]]:
         """(offset, length) of every part, the longer parts first."""
+        # At most one axis is cut: checkpoints could describe more, TensorFlow's variables cannot.
         axis = next((i for i, n in enumerate(self.counts) if n > 1), 0)
         parts = self.counts[axis]
         base, extra = divmod(self.shape[axis], parts)
@@ -88,7 +96,7 @@ class Slices:
             yield offset, size
 
 
-def partition(partitioner: Callable, shape: TensorShape, dtype: dtypes.DType) -> Slices:
+def partition(partitioner: Partitioner, shape: TensorShape, dtype: dtypes.DType) -> ShapePartition:
     """Asks a partitioner how to cut, and checks its answer."""
     if not shape.is_fully_defined():
         raise ValueError(
@@ -114,35 +122,42 @@ def partition(partitioner: Callable, shape: TensorShape, dtype: dtypes.DType) ->
     for size, count in zip(dims, counts, strict=True):
         if size < count:
             raise ValueError(f"Partitioner asks for {count} parts of an axis of length {size}.")
-    return Slices(dims, counts)
+    return ShapePartition(dims, counts)
 
 
 class PartitionedVariable:
     """One variable in several parts; it converts to the tensor of the whole."""
 
-    def __init__(self, name: str, shape: Any, dtype: Any, variable_list: list, partitions: list[int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        shape: ShapeLike,
+        dtype: DType,
+        variable_list: Sequence[Variable],
+        partitions: list[int],
+    ) -> None:
         _check_parts(shape, variable_list, partitions)
         self._name = name
         self._shape = as_shape(shape)
         self._dtype = dtype
-        self._variables = sorted(variable_list, key=lambda v: v._get_save_slice_info().var_offset)
+        self._variables = sorted(variable_list, key=lambda v: v._save_slice_info.var_offset)
         self._partitions = partitions
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Variable]:
         return iter(self._variables)
 
     def __len__(self) -> int:
         return len(self._variables)
 
-    name = readonly("_name", "The name of the whole.")
-    dtype = readonly("_dtype", "The type of the elements.")
-    shape = readonly("_shape", "The shape of the whole.")
+    name: str = readonly("_name", "The name of the whole.")
+    dtype: DType = readonly("_dtype", "The type of the elements.")
+    shape: TensorShape = readonly("_shape", "The shape of the whole.")
 
     def get_shape(self) -> TensorShape:
         """The shape of the whole."""
         return self._shape
 
-    def _get_variable_list(self) -> list:
+    def _get_variable_list(self) -> list[Variable]:
         return self._variables
 
     def _get_partitions(self) -> list[int]:
@@ -151,7 +166,8 @@ class PartitionedVariable:
     def _partition_axes(self) -> list[int]:
         return [i for i, n in enumerate(self._partitions) if n > 1] or [0]
 
-    def _concat(self) -> Any:
+    def _concat(self) -> Tensor:
+        # The operations have the variable's name, whatever scope reads it first.
         with name_scope(None), name_scope(self._name + "/ConcatPartitions/"):
             values = [v._AsTensor() for v in self._variables]
             joined = values[0]
@@ -160,13 +176,13 @@ class PartitionedVariable:
         with name_scope(None):
             return apply("Identity", joined, name=self._name)
 
-    def as_tensor(self) -> Any:
+    def as_tensor(self) -> Tensor:
         """The parts joined into one tensor, whatever control dependencies are around."""
         with control_dependencies(None):
             return self._concat()
 
-    def _shares(self, value: Any) -> list:
-        """What goes to each part: a list has it, a tensor is cut like the whole."""
+    def _shares(self, value: TensorLike) -> list[Any]:
+        """The value of each part: an item of a list, or a piece of a tensor that is cut like the whole."""
         if isinstance(value, (list, PartitionedVariable)):
             if len(value) != len(self._variables):
                 raise ValueError(
@@ -178,28 +194,28 @@ class PartitionedVariable:
         return apply_list("SplitV", value, sizes, axis, num_split=len(sizes))
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> list:
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list[Any]:
         """Assigns each part its share of `value`, a tensor of the whole or a list with a value for each part."""
         shares = zip(self._variables, self._shares(value), strict=True)
         return [v.assign(share, use_locking, name, read_value) for v, share in shares]
 
     def assign_add(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> list:
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list[Any]:
         """Adds to each part its share of `value`."""
         shares = zip(self._variables, self._shares(value), strict=True)
         return [v.assign_add(share, use_locking, name, read_value) for v, share in shares]
 
     def assign_sub(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> list:
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> list[Any]:
         """Subtracts from each part its share of `value`."""
         shares = zip(self._variables, self._shares(value), strict=True)
         return [v.assign_sub(share, use_locking, name, read_value) for v, share in shares]
 
 
-def _check_parts(shape: Any, variables: Any, partitions: Any) -> None:
+def _check_parts(shape: ShapeLike, variables: Sequence[Variable], partitions: Sequence[int]) -> None:
     if not isinstance(variables, (list, tuple)):
         raise TypeError(f"variable_list is not a list or tuple: {variables}")
     if not isinstance(partitions, (list, tuple)):
@@ -221,8 +237,8 @@ def _check_parts(shape: Any, variables: Any, partitions: Any) -> None:
 
 
 def _to_tensor(
-    var: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+    var: PartitionedVariable, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(var.dtype):
         raise ValueError(
             f"Incompatible type conversion requested to type '{dtype}' for variable of type '{var.dtype.name}'"
@@ -237,10 +253,10 @@ install_on_variable(PartitionedVariable)
 
 
 @export("fixed_size_partitioner")
-def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable:
+def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list[int]]:
     """Cuts every variable into `num_shards` parts along `axis`."""
 
-    def partitioner(shape: Any, **unused: Any) -> list[int]:
+    def partitioner(shape: TensorShape, **unused: object) -> list[int]:
         counts = [1] * len(shape)
         counts[axis] = min(num_shards, int(shape.as_list()[axis]))
         return counts
@@ -251,14 +267,14 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable:
 @export("variable_axis_size_partitioner")
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
-) -> Callable:
+) -> Callable[..., list[int]]:
     """Cuts a variable into as many parts as keep each below `max_shard_bytes`."""
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError("max_shard_bytes and bytes_per_string_element must be positive")
     if max_shards is not None and max_shards < 1:
         raise ValueError(f"max_shards must be positive, but is: {max_shards}")
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         element = bytes_per_string_element if dtype.base_dtype == dtypes.string else dtype.size
         dims = [int(d) for d in shape.as_list()]
         slice_bytes = max(math.prod(dims) // max(dims[axis], 1) * element, 1)
@@ -278,10 +294,10 @@ def min_max_variable_partitioner(
     axis: int = 0,
     min_slice_size: int = 256 << 10,
     bytes_per_string_element: int = 16,
-) -> Callable:
+) -> Callable[..., list[int]]:
     """Cuts a variable into at most `max_partitions` parts of at least `min_slice_size` bytes."""
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         element = bytes_per_string_element if dtype.base_dtype == dtypes.string else dtype.size
         dims = [int(d) for d in shape.as_list()]
         total = math.prod(dims) * element

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.getter import Store, find_or_make, store_of
 from tensorfleet.api.variables.variable import VariableAggregation, VariableSynchronization
@@ -14,8 +14,21 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.arguments import function, like
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike, ShapeLike
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_default_graph, graph_of, name_scope
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import (
+        CollectionKeys,
+        Constraint,
+        DeviceLike,
+        Getter,
+        InitializerLike,
+        Partitioner,
+        Regularizer,
+        Reuse,
+    )
 
 
 class _ReuseMode(enum.Enum):
@@ -32,17 +45,17 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: Reuse,
         name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: Getter | None = None,
         name_scope: str = "",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Constraint | None = None,
     ) -> None:
         self._reuse = reuse
         self._name = name
@@ -56,29 +69,31 @@ class VariableScope:
         self._use_resource = use_resource
         self._constraint = constraint
 
-    name = readonly("_name", "The full name, without a slash at the end.")
-    original_name_scope = readonly(
+    name: str = readonly("_name", "The full name, without a slash at the end.")
+    original_name_scope: str = readonly(
         "_name_scope", "The name scope that was opened with it, with a slash at the end."
     )
-    reuse = readonly("_reuse", "False, True or `tf.AUTO_REUSE`.")
-    initializer = readonly("_initializer", "The default initializer.")
-    dtype = readonly("_dtype", "The default type.")
-    use_resource = readonly("_use_resource", "Whether resource variables are made.")
-    regularizer = readonly("_regularizer", "The default regularizer.")
-    caching_device = readonly("_caching_device", "Where reads are cached.")
-    partitioner = readonly("_partitioner", "The default partitioner.")
-    custom_getter = readonly("_custom_getter", "The getter called instead of the standard one.")
-    constraint = readonly("_constraint", "The default constraint.")
+    reuse: Reuse = readonly("_reuse", "False, True or `tf.AUTO_REUSE`.")
+    initializer: InitializerLike = readonly("_initializer", "The default initializer.")
+    dtype: DTypeLike = readonly("_dtype", "The default type.")
+    use_resource: bool | None = readonly("_use_resource", "Whether resource variables are made.")
+    regularizer: Regularizer | None = readonly("_regularizer", "The default regularizer.")
+    caching_device: DeviceLike = readonly("_caching_device", "Where reads are cached.")
+    partitioner: Partitioner | None = readonly("_partitioner", "The default partitioner.")
+    custom_getter: Getter | None = readonly(
+        "_custom_getter", "The getter called instead of the standard one."
+    )
+    constraint: Constraint | None = readonly("_constraint", "The default constraint.")
 
     def reuse_variables(self) -> None:
         """From now on `get_variable` in this scope only finds variables."""
         self._reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike) -> None:
         """Sets the default initializer."""
         self._initializer = initializer
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Sets the default type."""
         self._dtype = dtype
 
@@ -86,64 +101,64 @@ class VariableScope:
         """Sets the form of variables."""
         self._use_resource = use_resource
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: Regularizer | None) -> None:
         """Sets the default regularizer."""
         self._regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike) -> None:
         """Sets where reads are cached."""
         self._caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Partitioner | None) -> None:
         """Sets the default partitioner."""
         self._partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Any) -> None:
+    def set_custom_getter(self, custom_getter: Getter | None) -> None:
         """Sets the getter called instead of the standard one."""
         self._custom_getter = custom_getter
 
-    def get_collection(self, name: Any) -> list:
+    def get_collection(self, name: Hashable) -> list[Any]:
         """The items of a collection whose names are in this scope."""
         prefix = self._name + "/" if self._name else self._name
         return get_default_graph().get_collection(name, prefix)
 
-    def trainable_variables(self) -> list:
+    def trainable_variables(self) -> list[Any]:
         """The trainable variables in this scope."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
-    def global_variables(self) -> list:
+    def global_variables(self) -> list[Any]:
         """The global variables in this scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
-    def local_variables(self) -> list:
+    def local_variables(self) -> list[Any]:
         """The local variables in this scope."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(
         self,
-        var_store: Any,
+        var_store: Store | None,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        reuse: Reuse = None,
         trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        collections: CollectionKeys | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Any = None,
-        constraint: Any = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        custom_getter: Getter | None = None,
+        constraint: Constraint | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """Finds or makes a variable, with this scope's defaults for what is not given."""
         constant = initializer is not None and not callable(initializer)
         if constant:
             _check_types(initializer, dtype)
-        arguments = dict(
+        arguments: dict[str, Any] = dict(
             name=f"{self._name}/{name}" if self._name else name,
             shape=shape,
             dtype=dtype if dtype is not None or (constant and dtype is None) else self._dtype,
@@ -161,18 +176,19 @@ class VariableScope:
             aggregation=aggregation,
         )
         getter = self._custom_getter if custom_getter is None else custom_getter
+        # Names of variables come from variable scopes alone, and their initializers depend on nothing around.
         with name_scope(None), control_dependencies(None):
             if getter is not None:
                 if not callable(getter):
                     raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
-                if trainable is None:  # a custom getter is told which it is
+                if trainable is None:  # custom getters expect a bool
                     arguments["trainable"] = synchronization != VariableSynchronization.ON_READ
                 return getter(getter=find_or_make, **arguments)
             return find_or_make(**arguments)
 
 
-def _check_types(initializer: Any, dtype: Any) -> None:
-    given = getattr(initializer, "dtype", None)
+def _check_types(initializer: InitializerLike, dtype: DTypeLike | None) -> None:
+    given: Any = getattr(initializer, "dtype", None)
     if None in (dtype, given):
         return
     if dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype:
@@ -194,22 +210,22 @@ def _current(store: Store) -> VariableScope:
 @export("get_variable")
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike = None,
+    regularizer: Regularizer | None = None,
     trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: CollectionKeys | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
+    custom_getter: Getter | None = None,
+    constraint: Constraint | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """The variable of that name in the current scope: made, or found where the scope says reuse."""
+    """The variable of that name in the current scope: made, or found if the scope reuses variables."""
     return get_variable_scope().get_variable(None, **locals())
 
 
@@ -233,18 +249,18 @@ class variable_scope:
 
     def __init__(
         self,
-        name_or_scope: Any,
+        name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
-        values: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
-        reuse: Any = None,
-        dtype: Any = None,
+        values: Iterable[Any] | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: Getter | None = None,
+        reuse: Reuse = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Constraint | None = None,
         auxiliary_name_scope: bool = True,
     ) -> None:
         if default_name is None and name_or_scope is None:
@@ -268,7 +284,7 @@ class variable_scope:
         self._getter = custom_getter
         self._reuse = False if reuse is False else reuse
         self._auxiliary = auxiliary_name_scope
-        self._exits: list = []
+        self._exits: list[tuple[AbstractContextManager[VariableScope], VariableScope]] = []
         if not isinstance(auxiliary_name_scope, bool):
             raise TypeError(
                 f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
@@ -282,6 +298,7 @@ class variable_scope:
 
     def __exit__(self, *error: Any) -> None:
         entered, scope = self._exits[-1]
+        # Left in another order, later variables would get the names of the wrong scope.
         if get_variable_scope() is not scope:
             raise RuntimeError("Improper nesting of variable_scope.")
         self._exits.pop()
@@ -311,6 +328,8 @@ def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
                 store.open_scope(full)
                 counts = None
             else:
+                # A scope that is entered again by its object numbers its default names from the start, then
+                # forgets that.
                 counts = dict(store.scopes)
                 store.close_subscopes(full)
             store.current.scope = new
@@ -324,7 +343,9 @@ def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
 
 
 @contextmanager
-def _names(graph: Graph, asked: variable_scope, short: str, scope_object: Any) -> Iterator[str]:
+def _names(
+    graph: Graph, asked: variable_scope, short: str, scope_object: VariableScope | None
+) -> Iterator[str]:
     """The name scope that goes with a variable scope."""
     if not asked._auxiliary and scope_object is not None:
         yield scope_object.original_name_scope
@@ -342,9 +363,10 @@ def _names(graph: Graph, asked: variable_scope, short: str, scope_object: Any) -
 
 
 def _derived(
-    asked: variable_scope, old: VariableScope, scope_object: Any, full: str, names: str
+    asked: variable_scope, old: VariableScope, scope_object: VariableScope | None, full: str, names: str
 ) -> VariableScope:
     base = scope_object if scope_object is not None else old
+    # Reuse is inherited and cannot be turned off inside, as in TensorFlow.
     reuse = asked._reuse or base.reuse
     new = VariableScope(reuse, full, name_scope=names)
     for key in (
@@ -365,12 +387,12 @@ def _derived(
     return new
 
 
-def _chained(inner: Callable, outer: Callable | None) -> Callable:
+def _chained(inner: Getter, outer: Getter | None) -> Getter:
     """A custom getter that sees the outer scope's getter as the one to call."""
     if outer is None:
         return inner
 
-    def chain(getter: Callable, *args: Any, **kwargs: Any) -> Any:
+    def chain(getter: Getter, *args: Any, **kwargs: Any) -> Any:
         return inner(functools.partial(outer, getter), *args, **kwargs)
 
     return chain
@@ -379,7 +401,10 @@ def _chained(inner: Callable, outer: Callable | None) -> Callable:
 @export("python.ops.variable_scope._pure_variable_scope")
 @contextmanager
 def pure_variable_scope(
-    name_or_scope: Any, default_name: str | None = None, old_name_scope: str | None = None, **settings: Any
+    name_or_scope: str | VariableScope | None,
+    default_name: str | None = None,
+    old_name_scope: str | None = None,
+    **settings: Any,
 ) -> Iterator[VariableScope]:
     """A variable scope without a name scope: for that, its own name stands."""
     around = get_variable_scope().name
@@ -402,18 +427,18 @@ def _unique(store: Store, scope: VariableScope, prefix: str) -> str:
 @export("variable_op_scope")
 @contextmanager
 def variable_op_scope(
-    values: Any,
-    name_or_scope: Any,
+    values: Iterable[Any],
+    name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
-    reuse: Any = None,
-    dtype: Any = None,
+    initializer: InitializerLike = None,
+    regularizer: Regularizer | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: Getter | None = None,
+    reuse: Reuse = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Constraint | None = None,
 ) -> Iterator[VariableScope]:
     """The old argument order of `tf.variable_scope`."""
     with variable_scope(**locals()) as scope:
@@ -421,5 +446,5 @@ def variable_op_scope(
 
 
 @export("no_regularizer")
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: object) -> None:
     """A regularizer that adds nothing."""

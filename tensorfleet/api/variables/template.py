@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.variables.getter import find_or_make
-from tensorfleet.api.variables.scope import pure_variable_scope, variable_scope
+from tensorfleet.api.variables.scope import VariableScope, pure_variable_scope, variable_scope
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
+from tensorfleet.base.types import DTypeLike
 from tensorfleet.graph.scopes import GraphKeys, get_default_graph, name_scope
+
+if TYPE_CHECKING:
+    from tensorfleet.api.variables.types import CollectionKeys, Getter, InitializerLike
 
 
 @export("make_template")
 def make_template(
     name_: str,
-    func_: Callable,
+    func_: Callable[..., Any],
     create_scope_now_: bool = False,
     unique_name_: str | None = None,
-    custom_getter_: Any = None,
+    custom_getter_: Getter | None = None,
     **kwargs: Any,
 ) -> Template:
     """`func_` in a variable scope of its own: every call after the first reuses the first one's variables.
@@ -33,9 +37,11 @@ def make_template(
 
 
 class Template:
-    """What `tf.make_template` gives. Call it like the function."""
+    """The result of `tf.make_template`. Call it like the function."""
 
-    def __init__(self, name: str, func: Callable, now: bool, unique_name: str | None, getter: Any) -> None:
+    def __init__(
+        self, name: str, func: Callable[..., Any], now: bool, unique_name: str | None, getter: Getter | None
+    ) -> None:
         if name is None:
             raise ValueError("name cannot be None.")
         self._func = func
@@ -43,7 +49,7 @@ class Template:
         self._unique_name = unique_name
         self._getter = getter
         self._variables_created = False
-        self._scope: Any = None
+        self._scope: VariableScope | None = None
         if now:
             # The name scope is left to the first call.
             with pure_variable_scope(unique_name, name, custom_getter=getter) as self._scope:
@@ -58,13 +64,14 @@ class Template:
                 return self._first(args, kwargs)
             return self._again(args, kwargs)
 
-    def _first(self, args: tuple, kwargs: dict) -> Any:
+    def _first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self._func(*args, **kwargs)
         self._variables_created = True
         return result
 
-    def _again(self, args: tuple, kwargs: dict) -> Any:
+    def _again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = get_default_graph()
+        # Reuse refuses new names of `get_variable`; only the count shows a new `tf.Variable`.
         before = len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
         result = self._func(*args, **kwargs)
         if len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)) != before:
@@ -74,7 +81,7 @@ class Template:
             )
         return result
 
-    name = readonly("_name", "The name it was made with.")
+    name: str = readonly("_name", "The name it was made with.")
     func = readonly("_func", "The function inside.")
     variable_scope = readonly("_scope", "The variable scope, None before the first call.")
     var_scope = readonly("_scope", "The variable scope, None before the first call.")
@@ -85,33 +92,33 @@ class Template:
         name = None if self._scope is None else self._scope.name
         return name if not name or name.endswith("/") else name + "/"
 
-    def _collected(self, key: str) -> list:
+    def _collected(self, key: str) -> list[Any]:
         if self._scope is None:
             return []
         return get_default_graph().get_collection(key, self.variable_scope_name)
 
     @property
-    def variables(self) -> list:
+    def variables(self) -> list[Any]:
         """The variables made so far, global and local."""
         return self.global_variables + self.local_variables
 
     @property
-    def global_variables(self) -> list:
+    def global_variables(self) -> list[Any]:
         """The global variables made so far."""
         return self._collected(GraphKeys.GLOBAL_VARIABLES)
 
     @property
-    def local_variables(self) -> list:
+    def local_variables(self) -> list[Any]:
         """The local variables made so far."""
         return self._collected(GraphKeys.LOCAL_VARIABLES)
 
     @property
-    def trainable_variables(self) -> list:
+    def trainable_variables(self) -> list[Any]:
         """The trainable variables made so far."""
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
     @property
-    def non_trainable_variables(self) -> list:
+    def non_trainable_variables(self) -> list[Any]:
         """The variables made so far that are not trained."""
         trained = {id(v) for v in self.trainable_variables}
         return [v for v in self.variables if id(v) not in trained]
@@ -125,15 +132,15 @@ class Template:
 
 @export("create_partitioned_variables")
 def create_partitioned_variables(
-    shape: Any,
-    slicing: Any,
-    initializer: Any,
-    dtype: Any = dtypes.float32,
+    shape: Sequence[int],
+    slicing: Sequence[int],
+    initializer: InitializerLike,
+    dtype: DTypeLike = dtypes.float32,
     trainable: bool = True,
-    collections: Any = None,
+    collections: CollectionKeys | None = None,
     name: str | None = None,
     reuse: bool | None = None,
-) -> list:
+) -> list[Any]:
     """The parts of a variable cut into `slicing[i]` pieces along axis i."""
     if len(shape) != len(slicing):
         raise ValueError(

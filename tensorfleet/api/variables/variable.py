@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorfleet.api.variables.base import (
     SaveSliceInfo,
@@ -13,9 +14,11 @@ from tensorfleet.api.variables.base import (
 )
 from tensorfleet.api.variables.guard import guarded
 from tensorfleet.base import dtypes, logging
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
 from tensorfleet.graph.graph import Graph
@@ -30,6 +33,10 @@ from tensorfleet.graph.scopes import (
     name_scope,
     session_for,
 )
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import VariableDef
+    from tensorfleet.session.session import BaseSession
 
 __all__ = [
     "RefVariable",
@@ -55,7 +62,15 @@ class RefVariable(Variable):
 
     _snapshot: Tensor
 
-    def _build(self, value: Any, fn: Any, name: Any, dtype: Any, validate_shape: bool, shape: Any) -> None:
+    def _build(
+        self,
+        value: object,
+        fn: Callable[..., TensorLike] | None,
+        name: str | None,
+        dtype: DType | None,
+        validate_shape: bool,
+        shape: ShapeLike,
+    ) -> None:
         graph = get_default_graph()
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
             self._initial_value = self._initial(value, fn, scope, dtype)
@@ -71,11 +86,7 @@ class RefVariable(Variable):
             first = guarded(self._initial_value, scope)
             with colocate_with(self._variable.op):
                 self._initializer_op = apply(
-                    "Assign",
-                    self._variable,
-                    first,
-                    validate_shape=validate_shape,
-                    name="Assign",
+                    "Assign", self._variable, first, validate_shape=validate_shape, name="Assign"
                 ).op
             self._snapshot = self._make_read(graph)
 
@@ -86,11 +97,12 @@ class RefVariable(Variable):
         with colocate_with(self._variable.op):
             read = apply("Identity", self._variable, name="read")
         if self._caching_device is not None:
+            # The cache is on its own device, whatever device is open around.
             with graph.device(None), graph.device(self._caching_device):
                 return apply("Identity", read)
         return read
 
-    def _from_def(self, variable_def: Any, import_scope: str | None) -> None:
+    def _from_def(self, variable_def: VariableDef, import_scope: str | None) -> None:
         self._adopt(variable_def, import_scope)
         name = prepend_scope(variable_def.snapshot_name, import_scope)
         self._snapshot = get_default_graph().as_graph_element(name)
@@ -114,19 +126,19 @@ class RefVariable(Variable):
         return self._snapshot
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         made = assign(self._variable, value, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         made = assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         made = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
@@ -134,24 +146,32 @@ class RefVariable(Variable):
     def count_up_to(self, limit: int) -> Tensor:
         return count_up_to(self, limit)
 
-    def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
         return apply_any(
             f"Scatter{kind}", self._variable, delta.indices, delta.values, use_locking=use_locking, name=name
         )
 
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter_nd(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None) -> Any:
         return apply_any(f"ScatterNd{kind}", self._variable, indices, updates, use_locking=True, name=name)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         return apply("GatherV2", self._variable, indices, 0, name=name)
 
 
 class ResourceVariable(Variable):
     """A variable reached through a handle; each read is an operation of its own."""
 
-    def _build(self, value: Any, fn: Any, name: Any, dtype: Any, validate_shape: bool, shape: Any) -> None:
+    def _build(
+        self,
+        value: object,
+        fn: Callable[..., TensorLike] | None,
+        name: str | None,
+        dtype: DType | None,
+        validate_shape: bool,
+        shape: ShapeLike,
+    ) -> None:
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
             shared = scope.rstrip("/")
             self._initial_value = self._initial(value, fn, scope, dtype)
@@ -183,7 +203,7 @@ class ResourceVariable(Variable):
     def _is_initialized(self) -> Tensor:
         return self.is_initialized()
 
-    def _from_def(self, variable_def: Any, import_scope: str | None) -> None:
+    def _from_def(self, variable_def: VariableDef, import_scope: str | None) -> None:
         self._adopt(variable_def, import_scope)
         attrs = self._variable.op._attrs
         self._dtype, self._shape = attrs["dtype"], attrs["shape"]
@@ -198,13 +218,13 @@ class ResourceVariable(Variable):
         value.set_shape(self._shape)
         return value
 
-    handle = readonly("_variable", "The handle that operations take.")
-    _handle = readonly("_variable")
-    dtype = readonly("_dtype")
-    shape = readonly("_shape")
-    create = readonly("_initializer_op", "The operation that initializes the variable.")
+    handle: Tensor = readonly("_variable", "The handle that operations take.")
+    _handle: Tensor = readonly("_variable")
+    dtype: DType = readonly("_dtype")
+    shape: TensorShape = readonly("_shape")
+    create: Operation = readonly("_initializer_op", "The operation that initializes the variable.")
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
         raise NotImplementedError(
             "__deepcopy__() is only available when eager execution is enabled: make another variable instead."
         )
@@ -219,6 +239,7 @@ class ResourceVariable(Variable):
         """A read of the value."""
         if self._cached is not None:
             return self._cached
+        # A colocation that is open around must not move the read: `_read` puts it beside the variable.
         with colocate_with(None, ignore_existing=True):
             return self._read()
 
@@ -236,13 +257,13 @@ class ResourceVariable(Variable):
             value = self._read()
         return apply("Identity", value)
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: BaseSession | None = None) -> Any:
         return session_for(session, self.graph, "evaluate tensor").run(self._graph_element)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         self._shape = self._shape.merge_with(as_shape(shape))
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         with name_scope("Gather" if name is None else name) as scope:
             value = apply("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
         return apply("Identity", value)
@@ -250,20 +271,21 @@ class ResourceVariable(Variable):
     def count_up_to(self, limit: int) -> Tensor:
         return count_up_to(self, limit)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements or slices that `indices` names, without reading the rest."""
         return apply("ResourceGatherNd", self._variable, indices, dtype=self._dtype, name=name)
 
-    def _place(self) -> Any:
+    def _place(self) -> AbstractContextManager[Any]:
         """Where updates are made: in the variable's graph, or in the function that is being built."""
+        # A function captures the variable's handle; in the outer graph the update would not be part of it.
         return nullcontext() if get_default_graph()._building_function else self.graph.as_default()
 
-    def _written(self, op: Operation, read_value: bool) -> Any:
-        """What an update gives: the variable as it is after it."""
+    def _written(self, op: Operation, read_value: bool) -> WrittenVariable | Operation:
+        """The result of an update: the variable with its new value, or the operation."""
         return WrittenVariable(self, op) if read_value else op
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         with self._place():
             tensor = to_tensor(value, self._dtype)
@@ -271,7 +293,7 @@ class ResourceVariable(Variable):
             return self._written(apply_op("AssignVariableOp", self._variable, tensor, name=name), read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         with self._place():
             tensor = to_tensor(delta, self._dtype)
@@ -280,7 +302,7 @@ class ResourceVariable(Variable):
             )
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         with self._place():
             tensor = to_tensor(delta, self._dtype)
@@ -288,14 +310,14 @@ class ResourceVariable(Variable):
                 apply_op("AssignSubVariableOp", self._variable, tensor, name=name), read_value
             )
 
-    def _scatter(self, kind: str, delta: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
         values = to_tensor(delta.values, self._dtype)
         op = apply_any(f"ResourceScatter{kind}", self._variable, delta.indices, values, name=name)
         return self._written(op, True)
 
-    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scatter_nd(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None) -> Any:
         values = to_tensor(updates, self._dtype)
         return self._written(
             apply_any(f"ResourceScatterNd{kind}", self._variable, indices, values, name=name), True
@@ -306,18 +328,16 @@ class WrittenVariable(ResourceVariable):
     """A resource variable after one of its updates: reading it waits for the update, waiting for it does not read."""
 
     def __init__(self, variable: ResourceVariable, op: Operation) -> None:
+        # The same variable, down to its handle, with another read.
         self.__dict__.update(variable.__dict__)
         self._write = op
         self._cached = None
         with control_dependencies([op]):
             self._graph_element = variable._read()
 
-    op = readonly("_write", "The update.")
+    op: Operation = readonly("_write", "The update.")
 
-    @property
-    def name(self) -> str:
-        """The name of the update."""
-        return self._write.name
+    name: str = readonly("_write.name", "The name of the update.")
 
     def value(self) -> Tensor:
         """The value after the update."""
@@ -329,7 +349,9 @@ class WrittenVariable(ResourceVariable):
             return super().read_value()
 
 
-def _dense_to_tensor(var: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _dense_to_tensor(
+    var: Variable, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(var.dtype):
         raise ValueError(
             f"Incompatible type conversion requested to type '{dtypes.as_dtype(dtype).name}' for variable of type "
@@ -343,14 +365,14 @@ def _dense_to_tensor(var: Any, dtype: Any = None, name: str | None = None, as_re
 register_tensor_conversion_function(Variable, _dense_to_tensor)
 
 
-def _reference(ref: Any) -> Tensor:
+def _reference(ref: Variable | Tensor) -> Tensor:
     return ref._variable if isinstance(ref, Variable) else ref
 
 
 @export("assign")
 def assign(
     ref: Any,
-    value: Any,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -364,7 +386,7 @@ def assign(
 
 
 @export("assign_add")
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds `value` to a variable; gives the variable, updated."""
     if not ref.dtype._is_ref_dtype:
         return ref.assign_add(value, name=name)
@@ -372,7 +394,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 
 
 @export("assign_sub")
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts `value` from a variable; gives the variable, updated."""
     if not ref.dtype._is_ref_dtype:
         return ref.assign_sub(value, name=name)
@@ -380,7 +402,7 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 
 
 @export("count_up_to")
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: Variable | Tensor, limit: int, name: str | None = None) -> Tensor:
     """Increments a variable until `limit`, then raises OutOfRangeError; gives the value before."""
     if isinstance(ref, ResourceVariable):
         return apply("ResourceCountUpTo", ref.handle, limit=limit, T=ref.dtype, name=name)
@@ -388,7 +410,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 
 @export("is_variable_initialized")
-def is_variable_initialized(variable: Any) -> Tensor:
+def is_variable_initialized(variable: Variable | Tensor) -> Tensor:
     """Whether a variable has a value."""
     if isinstance(variable, ResourceVariable):
         return variable.is_initialized()

@@ -13,8 +13,8 @@ from tensorfleet.base import logging
 from tensorfleet.base.files import _errors_about as file_errors
 from tensorfleet.base.platform.exit_threads import beside, started
 
-_LONGEST = 600.0  # seconds to wait for a disk
-_LARGE = 1 << 20  # bytes that take a while to free
+_MAX_DISK_SECONDS = 600.0  # seconds to wait for a disk
+_MIN_SLOW_FREE_BYTES = 1 << 20  # bytes that take a while to free
 
 
 @contextlib.contextmanager
@@ -38,7 +38,7 @@ def whole_file(path: str) -> Iterator[Any]:
 
 
 def sync_file(path: str) -> None:
-    """Sees that the bytes of a file are on disk, whoever wrote them."""
+    """Waits until the bytes of a file are on disk, also those that other processes wrote."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -47,13 +47,13 @@ def sync_file(path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Sees that the names in the directory of `path` are on disk, where that can be asked for."""
+    """Waits until the names in the directory of `path` are on disk, where the system can do that."""
     with contextlib.suppress(OSError):  # some file systems cannot
         sync_file(os.path.dirname(path) or ".")
 
 
-class _Behind:
-    """Files that are being put on disk while the program goes on, those of one call at a time."""
+class _BackgroundSync:
+    """Syncs files to disk in a thread, those of one call at a time."""
 
     def __init__(self) -> None:
         self._busy: threading.Thread | None = None
@@ -73,25 +73,28 @@ class _Behind:
 
     def _join(self) -> None:
         if self._busy is not None:
-            self._busy.join(_LONGEST)
+            self._busy.join(_MAX_DISK_SECONDS)
             if self._busy.is_alive():
-                logging.error("The disk has not taken the last checkpoint in %d seconds; going on.", _LONGEST)
+                logging.error(
+                    "The disk has not taken the last checkpoint in %d seconds; going on.", _MAX_DISK_SECONDS
+                )
             self._busy = None
 
 
-_behind = _Behind()
-os.register_at_fork(after_in_child=_behind.__init__)  # type: ignore[misc]
+_background_sync = _BackgroundSync()
+# A forked child has neither the thread nor, maybe, a free lock.
+os.register_at_fork(after_in_child=_background_sync.__init__)  # type: ignore[misc]
 
 
-def sync_behind(paths: Sequence[str]) -> None:
-    """Has files put on disk while the program goes on. Those of an earlier call are waited for."""
+def sync_in_background(paths: Sequence[str]) -> None:
+    """Syncs files to disk in the background, after waiting for those of an earlier call."""
     if paths:
-        _behind.start(paths)
+        _background_sync.start(paths)
 
 
 def wait_for_disk() -> None:
     """Waits until the files given to `sync_behind` are on disk."""
-    _behind.finish()
+    _background_sync.finish()
 
 
 def sync_now(paths: Sequence[str]) -> None:
@@ -117,10 +120,10 @@ def _sync_all(paths: Sequence[str]) -> None:
 
 
 def remove_files(paths: Sequence[str]) -> None:
-    """Deletes files; the room of those that were large is given back while the program goes on."""
+    """Deletes files; the space of large ones is freed in the background."""
     freed = []
     for path in paths:
-        if os.path.getsize(path) >= _LARGE:
+        if os.path.getsize(path) >= _MIN_SLOW_FREE_BYTES:
             freed.append(os.open(path, os.O_RDONLY))  # the bytes stay while somebody has them open
         os.remove(path)
     if freed:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -16,7 +16,7 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.files import _errors_about as file_errors
 from tensorfleet.base.files import local_path
 from tensorfleet.base.formats.checkpoint_writer import (
-    AT_A_TIME,
+    CHUNK_BYTES,
     data_file,
     fixed_length,
     index_file,
@@ -27,11 +27,15 @@ from tensorfleet.base.formats.table import read_table
 from tensorfleet.base.formats.tensor_slices import TensorSlice
 from tensorfleet.base.formats.varint import read_varint
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import BundleEntryProto
+    from tensorfleet.base.types import PathLike
+
 
 class BundleReader:
     """The tensors of the checkpoint `prefix`."""
 
-    def __init__(self, prefix: Any) -> None:
+    def __init__(self, prefix: PathLike) -> None:
         from tensorfleet.base.protos import BundleEntryProto, BundleHeaderProto
 
         self.prefix = local_path(prefix)
@@ -57,7 +61,7 @@ class BundleReader:
     def __contains__(self, name: str) -> bool:
         return name.encode() in self.entries
 
-    def entry(self, name: str) -> Any:
+    def entry(self, name: str) -> BundleEntryProto:
         """The `BundleEntryProto` of a tensor; NotFoundError when there is none."""
         found = self.entries.get(name.encode())
         if found is None:
@@ -83,7 +87,7 @@ class BundleReader:
         return self._gather(name, shape, entry, wanted.bounds(shape))
 
     def _gather(
-        self, name: str, shape: tuple[int, ...], entry: Any, wanted: list[tuple[int, int]]
+        self, name: str, shape: tuple[int, ...], entry: BundleEntryProto, wanted: list[tuple[int, int]]
     ) -> np.ndarray:
         dtype = dtypes.as_dtype(entry.dtype)
         result = np.empty([end - start for start, end in wanted], dtype.np_dtype)
@@ -109,12 +113,12 @@ class BundleReader:
             )
         return result
 
-    def _part(self, name: str, part: TensorSlice, entry: Any) -> np.ndarray | None:
+    def _part(self, name: str, part: TensorSlice, entry: BundleEntryProto) -> np.ndarray | None:
         """A part that was saved as such; None when it is not there."""
         stored = self.entries.get(part.key(name))
         return None if stored is None else self._load(stored)
 
-    def _load(self, entry: Any) -> np.ndarray:
+    def _load(self, entry: BundleEntryProto) -> np.ndarray:
         path = data_file(self.prefix, entry.shard_id, self.shards)
         content = np.empty(entry.size, np.uint8)
         crc = 0
@@ -122,7 +126,8 @@ class BundleReader:
             f.seek(entry.offset)
             view = content.data
             done = 0
-            while done < entry.size and (got := f.readinto(view[done : done + AT_A_TIME])):
+            # Straight into the result, with the checksum while each piece is in the processor's cache.
+            while done < entry.size and (got := f.readinto(view[done : done + CHUNK_BYTES])):
                 crc = crc32c(content[done : done + got], crc)
                 done += got
         if done < entry.size:
@@ -138,7 +143,7 @@ class BundleReader:
             )
         return content.view(dtype.np_dtype).reshape(shape)
 
-    def _compare(self, entry: Any, crc: int) -> None:
+    def _compare(self, entry: BundleEntryProto, crc: int) -> None:
         if mask(crc) != entry.crc32c:
             raise errors.DataLossError(
                 None,
@@ -147,7 +152,7 @@ class BundleReader:
                 f"match: stored {entry.crc32c:08x} vs. calculated on the restored bytes {mask(crc):08x}",
             )
 
-    def _strings(self, entry: Any, content: bytes, shape: Sequence[int]) -> np.ndarray:
+    def _strings(self, entry: BundleEntryProto, content: bytes, shape: Sequence[int]) -> np.ndarray:
         count = int(np.prod(shape, dtype=np.int64))
         lengths: list[int] = []
         position = 0
@@ -177,7 +182,7 @@ class BundleReader:
 
 @contextlib.contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """What is wrong with the bytes of a file, as the error TensorFlow raises for it."""
+    """Turns errors about the bytes of a file into the one TensorFlow raises for it."""
     try:
         yield
     except (errors.DataLossError, KeyError, ValueError, DecodeError) as e:

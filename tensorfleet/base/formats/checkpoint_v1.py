@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from glob import escape, glob
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from tensorfleet.base.formats.checkpoint_writer import index_file, shape_of
 from tensorfleet.base.formats.table import read_table
 from tensorfleet.base.formats.tensor_slices import TensorSlice
 
+if TYPE_CHECKING:
+    from tensorfleet.base.dtypes import DType
+    from tensorfleet.base.protos import BundleEntryProto, TensorProto
+    from tensorfleet.base.types import PathLike
+
 # The field of a TensorProto that holds elements of a type; all others are in int_val.
 _FIELDS = {"float32": "float_val", "float64": "double_val", "int64": "int64_val", "bool": "bool_val"}
 _FIELDS |= {"string": "string_val", "complex64": "scomplex_val", "complex128": "dcomplex_val"}
@@ -28,12 +33,12 @@ _FIELDS |= {"float16": "half_val", "bfloat16": "half_val", "uint32": "uint32_val
 class OldReader(BundleReader):
     """The tensors of a checkpoint of the older format: a file, or files for which `prefix` is a pattern."""
 
-    def __init__(self, prefix: Any) -> None:
+    def __init__(self, prefix: PathLike) -> None:
         from tensorfleet.base.protos import BundleEntryProto, SavedTensorSlices
 
         self.prefix = local_path(prefix)
         self.shards = 0
-        self.entries: dict[bytes, Any] = {}
+        self.entries: dict[bytes, BundleEntryProto] = {}
         self._parts: dict[bytes, bytes] = {}
         for path in old_files(self.prefix):
             with file_errors(path), open(path, "rb") as f:
@@ -62,7 +67,7 @@ class OldReader(BundleReader):
             raise errors.DataLossError(None, None, f"The value of {name} is missing from {self.prefix}")
         return found
 
-    def _part(self, name: str, part: TensorSlice, entry: Any) -> np.ndarray | None:
+    def _part(self, name: str, part: TensorSlice, entry: BundleEntryProto) -> np.ndarray | None:
         from tensorfleet.base.protos import SavedTensorSlices
 
         stored = self._parts.get(part.key(name))
@@ -78,7 +83,7 @@ class OldReader(BundleReader):
         return array.reshape(shape)
 
 
-def _elements(proto: Any, dtype: Any) -> np.ndarray:
+def _elements(proto: TensorProto, dtype: DType) -> np.ndarray:
     values = getattr(proto, _FIELDS.get(dtype.name, "int_val"))
     if dtype.name == "string":
         array = np.empty(len(values), object)
@@ -98,7 +103,7 @@ def old_files(prefix: str) -> list[str]:
     return sorted(glob(prefix)) or sorted(glob(escape(prefix) + "-?????-of-?????"))
 
 
-def open_checkpoint(prefix: Any) -> BundleReader:
+def open_checkpoint(prefix: PathLike) -> BundleReader:
     """A reader of a checkpoint, of whichever format it is; NotFoundError when there is none."""
     path = local_path(prefix)
     if not os.path.isfile(index_file(path)) and old_files(path):

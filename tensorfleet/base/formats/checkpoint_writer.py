@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Sequence
 from glob import escape, glob
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,11 @@ from tensorfleet.base.formats.table import write_table
 from tensorfleet.base.formats.tensor_slices import TensorSlice
 from tensorfleet.base.formats.varint import write_varint
 
-AT_A_TIME = 1 << 20  # bytes: they are still in the processor's cache when their checksum is computed
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import BundleEntryProto
+    from tensorfleet.base.types import PathLike
+
+CHUNK_BYTES = 1 << 20  # bytes: they are still in the processor's cache when their checksum is computed
 
 
 def data_file(prefix: str, shard: int, shards: int) -> str:
@@ -46,7 +50,7 @@ class BundleWriter:
     The directory of `prefix` is made when only its last level is missing.
     """
 
-    def __init__(self, prefix: Any) -> None:
+    def __init__(self, prefix: PathLike) -> None:
         self._prefix = local_path(prefix)
         self._entries: dict[str, Any] = {}
         self._slices: dict[bytes, Any] = {}
@@ -59,7 +63,7 @@ class BundleWriter:
     def __enter__(self) -> BundleWriter:
         return self
 
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: object, traceback: object) -> None:
         if kind is None:
             self.finish()
         else:
@@ -102,7 +106,7 @@ class BundleWriter:
         whole.slices.append(part.to_proto())
         self._slices[key] = stored
 
-    def _write(self, array: np.ndarray, dtype: DType | None) -> Any:
+    def _write(self, array: np.ndarray, dtype: DType | None) -> BundleEntryProto:
         from tensorfleet.base.protos import BundleEntryProto
 
         kind = dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype
@@ -113,11 +117,11 @@ class BundleWriter:
                 # As bytes: neither the checksum nor the file knows all of our types.
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 size, crc = flat.nbytes, 0
-                for start in range(0, size, AT_A_TIME):
-                    piece = flat[start : start + AT_A_TIME]
+                for start in range(0, size, CHUNK_BYTES):
+                    piece = flat[start : start + CHUNK_BYTES]
                     self._file.write(piece.data)
                     crc = crc32c(piece, crc)
-        entry: Any = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))
+        entry = BundleEntryProto(offset=self._offset, size=size, crc32c=mask(crc))
         entry.dtype = kind.as_datatype_enum
         set_shape(entry, array.shape)
         self._offset += size
@@ -168,14 +172,14 @@ def fixed_length(length: int) -> bytes:
     return struct.pack("<I" if length < 1 << 32 else "<Q", length)
 
 
-def set_shape(entry: Any, shape: Sequence[int]) -> None:
+def set_shape(entry: BundleEntryProto, shape: Sequence[int]) -> None:
     """Gives an entry a shape."""
     entry.shape.SetInParent()
     for size in shape:
         entry.shape.dim.add(size=size)
 
 
-def shape_of(entry: Any) -> tuple[int, ...]:
+def shape_of(entry: BundleEntryProto) -> tuple[int, ...]:
     """The shape in an entry."""
     return tuple(d.size for d in entry.shape.dim)
 
@@ -199,6 +203,7 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
 def _publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
     count = len(files)
     replaced = os.path.exists(index_file(prefix))
+    # Other numbers of files have other names already.
     aside = replaced and _count_in_use(prefix) == count
     used = count + 1 if aside else count
     places = [data_file(prefix, i, used) for i in range(count)]
@@ -258,8 +263,8 @@ def write_index(prefix: str, shards: int, entries: dict[bytes, Any]) -> None:
 
 
 def merge(
-    prefixes: Sequence[Any],
-    destination: Any,
+    prefixes: Sequence[PathLike],
+    destination: PathLike,
     delete_old_dirs: bool = True,
     allow_missing_files: bool = False,
 ) -> None:
@@ -289,7 +294,7 @@ def merge(
             _remove_if_empty(folder)
 
 
-def _merge_entry(merged: dict[bytes, Any], key: bytes, entry: Any) -> None:
+def _merge_entry(merged: dict[bytes, Any], key: bytes, entry: BundleEntryProto) -> None:
     known = merged.setdefault(key, entry)
     if known is entry:
         return

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Buffer
 
 MASK_DELTA = 0xA282EAD8
 
 
-def crc32c(data: Any, start: int = 0) -> int:
+def crc32c(data: Buffer, start: int = 0) -> int:
     """The CRC-32C of bytes or of a contiguous array, carried on from `start`."""
     import google_crc32c
 
-    return google_crc32c.extend(start, data)
+    return int(google_crc32c.extend(start, data))
 
 
 def mask(crc: int) -> int:
@@ -19,7 +23,7 @@ def mask(crc: int) -> int:
     return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFFFFFF
 
 
-def masked_crc(data: Any) -> int:
+def masked_crc(data: Buffer) -> int:
     """The stored form of the bytes' checksum."""
     return mask(crc32c(data))
 
@@ -30,8 +34,9 @@ def unmask(stored: int) -> int:
     return (turned >> 17 | turned << 15) & 0xFFFFFFFF
 
 
-def checksum_function() -> Any:
+def checksum_function() -> Callable[[int, bytes], int]:
     """The function of a checksum so far and more bytes, for loops that cannot afford another call."""
     import google_crc32c
 
-    return google_crc32c.extend
+    extend: Callable[[int, bytes], int] = google_crc32c.extend
+    return extend

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import io
 import struct
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.formats import png
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 # libpng's integer weights (of 32768) of red, green and blue in a gray.
 _GRAY = np.array([9797, 19234, 3737], np.int64)
 
 
-def pillow() -> Any:
+def pillow() -> ModuleType:
     """Pillow's `Image`; UnimplementedError where it is not installed."""
     try:
         from PIL import Image
@@ -46,16 +50,17 @@ def kind_of(contents: bytes) -> str:
     )
 
 
-def _open(contents: bytes, kind: str) -> Any:
+def _open(contents: bytes, kind: str) -> Image:
     opener = pillow()
     try:
-        return opener.open(io.BytesIO(contents), formats=[kind])
+        image: Image = opener.open(io.BytesIO(contents), formats=[kind])
+        return image
     except (OSError, SyntaxError, ValueError) as e:
         text = "Invalid PNG. Failed to initialize decoder." if kind == "PNG" else f"Invalid {kind} data: {e}"
         raise _fail(f"{text} Size {len(contents)}") from e
 
 
-def _pixels(image: Any, mode: str, kind: str) -> np.ndarray:
+def _pixels(image: Image, mode: str, kind: str) -> np.ndarray:
     try:
         array = np.array(image if image.mode == mode else image.convert(mode))
     except (OSError, SyntaxError, ValueError) as e:
@@ -93,6 +98,7 @@ def decode(contents: bytes, channels: int = 0, deep: bool = False, ratio: int = 
 
 
 def _decode_png(contents: bytes, channels: int, deep: bool) -> np.ndarray:
+    # Pillow cuts 16 bits to 8. Byte 28 says whether the image is interlaced.
     if png.bits_per_channel(contents) == 16 and contents[28] == 0:
         try:
             pixels = png.decode_deep(contents)
@@ -169,7 +175,9 @@ def decode_bmp(contents: bytes, channels: int = 0) -> np.ndarray:
     return np.ascontiguousarray(_with_channels(pixels, channels))
 
 
-def encode_jpeg(pixels: np.ndarray, quality: int = 95, density: tuple = (300, 300), **options: Any) -> bytes:
+def encode_jpeg(
+    pixels: np.ndarray, quality: int = 95, density: tuple[int, int] = (300, 300), **options: Any
+) -> bytes:
     """The JPEG file of an array [height, width, 1 or 3] of uint8."""
     opener = pillow()
     image = opener.fromarray(np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels))

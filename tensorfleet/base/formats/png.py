@@ -29,7 +29,7 @@ def encode(pixels: np.ndarray, compression: int = -1) -> bytes:
 
 
 def _filtered(line: np.ndarray, step: int) -> np.ndarray:
-    """Rows of bytes less what is expected from their neighbours, by whichever of five ways leaves least.
+    """Rows of bytes minus a prediction from their neighbours: of five predictions, the best for each row.
 
     Each row starts with the number of its way: nothing, the left, the upper, their mean, the nearest (Paeth).
     """

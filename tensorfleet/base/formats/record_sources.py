@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import abc
 import re
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tensorfleet.base import errors
 from tensorfleet.base.files import _errors_about as errors_about
 from tensorfleet.base.files import local_path
 from tensorfleet.base.formats.records import again, inflated
 
-_CHUNK = 1 << 18
+if TYPE_CHECKING:
+    from tensorfleet.base.types import PathLike
+
+_CHUNK_BYTES = 1 << 18
 
 
 class _Source(abc.ABC):
-    """A file being read in blocks. What fails is an error when its turn comes, and then for good."""
+    """A file being read in blocks. A damaged record is an error when its turn comes, and at every later call."""
 
-    def __init__(self, path: Any, compression: str) -> None:
+    def __init__(self, path: PathLike, compression: str) -> None:
         self.path = local_path(path)
         with errors_about(self.path):
             self._file: BinaryIO = open(self.path, "rb", buffering=0)  # noqa: SIM115
@@ -64,9 +67,9 @@ class _Source(abc.ABC):
 
 
 class Lines(_Source):
-    """The lines of a text file, without what ends them; carriage returns are dropped wherever they are."""
+    """The lines of a text file without their ends; all carriage returns are dropped."""
 
-    def __init__(self, path: Any, compression: str = "", skip: int = 0) -> None:
+    def __init__(self, path: PathLike, compression: str = "", skip: int = 0) -> None:
         super().__init__(path, compression)
         self._lines: list[bytes] = []  # whole ones, the next one last
         self._rest = b""
@@ -96,7 +99,7 @@ class Lines(_Source):
         left, at = index + self._skipped, 0
         with errors_about(self.path), open(self.path, "rb") as file:
             stream = inflated(file, self._compression)
-            while left and (data := stream.read(_CHUNK)):
+            while left and (data := stream.read(_CHUNK_BYTES)):
                 cut = -1
                 while left and (following := data.find(b"\n", cut + 1)) >= 0:
                     left, cut = left - 1, following
@@ -104,7 +107,7 @@ class Lines(_Source):
         return at
 
     def _fill(self) -> None:
-        data = self._stream.read(_CHUNK)
+        data = self._stream.read(_CHUNK_BYTES)
         if not data:
             self._ended = True
             if self._rest:
@@ -119,6 +122,7 @@ class Lines(_Source):
         if b"\r" in text:
             text = text.replace(b"\r", b"")
         self._lines = text.split(b"\n")
+        # The next line is last, so that taking it from the list is cheap.
         self._lines.reverse()
 
 
@@ -126,7 +130,12 @@ class CsvRecords(Lines):
     """The records of a CSV file: lines that end with a newline, a carriage return or both, outside of quotes."""
 
     def __init__(
-        self, path: Any, compression: str = "", skip: int = 0, delimiter: bytes = b",", quotes: bool = True
+        self,
+        path: PathLike,
+        compression: str = "",
+        skip: int = 0,
+        delimiter: bytes = b",",
+        quotes: bool = True,
     ) -> None:
         self._quotes = quotes
         self._ends = re.compile(b"[\\r\\n" + re.escape(delimiter) + b"]")
@@ -138,7 +147,7 @@ class CsvRecords(Lines):
         """Where in the file, unpacked, a record starts. Reads the file again."""
         with errors_about(self.path), open(self.path, "rb") as file:
             stream, text = inflated(file, self._compression), b""
-            while data := stream.read(_CHUNK):
+            while data := stream.read(_CHUNK_BYTES):
                 text += data
         at = 0
         for _ in range(index + self._skipped):
@@ -146,7 +155,7 @@ class CsvRecords(Lines):
         return at
 
     def _fill(self) -> None:
-        data = self._stream.read(_CHUNK)
+        data = self._stream.read(_CHUNK_BYTES)
         self._ended = not data
         text, at = self._rest + data, 0
         if not (b"\r" in text or (self._quotes and b'"' in text)):
@@ -192,7 +201,7 @@ class Pieces(_Source):
 
     def __init__(
         self,
-        path: Any,
+        path: PathLike,
         size: int,
         header: int = 0,
         footer: int = 0,
@@ -232,7 +241,7 @@ class Pieces(_Source):
             raise errors.InvalidArgumentError(None, None, text)
 
     def _fill(self, size: int) -> None:
-        data = self._stream.read(max(size, _CHUNK))
+        data = self._stream.read(max(size, _CHUNK_BYTES))
         self._ended = not data
         self._ready += data
 

@@ -11,7 +11,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.base.files import _errors_about as errors_about
@@ -20,10 +20,18 @@ from tensorfleet.base.formats.crc import MASK_DELTA, checksum_function, masked_c
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_bytes
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import PathLike
+
+    #: How a file is compressed, as users write it: a name, a number of `TFRecordCompressionType`, or all options.
+    RecordOptions: TypeAlias = "TFRecordOptions | str | int | None"
+
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
-_CHUNK = 1 << 18
-_MOST_LENGTHS = 4096
+# Few system calls, and little memory for each of many open files.
+_CHUNK_BYTES = 1 << 18
+# Records of one file have few different lengths: the checksum of each length is computed once. The limit bounds memory.
+_MAX_KNOWN_LENGTHS = 4096
 
 
 def framed(record: bytes) -> bytes:
@@ -53,7 +61,7 @@ class TFRecordOptions:
 
     def __init__(
         self,
-        compression_type: Any = None,
+        compression_type: RecordOptions = None,
         flush_mode: int | None = None,
         input_buffer_size: int | None = None,
         output_buffer_size: int | None = None,
@@ -75,7 +83,7 @@ class TFRecordOptions:
         self.compression_strategy = compression_strategy
 
     @classmethod
-    def get_compression_type_string(cls, options: Any) -> str:
+    def get_compression_type_string(cls, options: RecordOptions) -> str:
         """The name of the compression that options, a `TFRecordCompressionType` or a name ask for."""
         if isinstance(options, TFRecordOptions):
             return cls.get_compression_type_string(options.compression_type)
@@ -88,7 +96,7 @@ class TFRecordOptions:
         raise ValueError(f'Not a valid compression_type: "{options}"')
 
 
-def _options(options: Any) -> TFRecordOptions:
+def _options(options: RecordOptions) -> TFRecordOptions:
     return options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
 
 
@@ -125,16 +133,16 @@ def _compressor(options: TFRecordOptions) -> Any:
 class TFRecordWriter:
     """Writes records to a file, which is emptied first. Any number of threads may use it at once."""
 
-    def __init__(self, path: Any, options: Any = None) -> None:
+    def __init__(self, path: PathLike, options: RecordOptions = None) -> None:
         chosen = _options(options)
         self._path = local_path(path)
         self._compressor = _compressor(chosen)
         self._flush_mode = _or(chosen.flush_mode, zlib.Z_SYNC_FLUSH)
         self._lock = threading.Lock()
         with errors_about(self._path):
-            self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK)  # noqa: SIM115
+            self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK_BYTES)  # noqa: SIM115
 
-    def write(self, record: Any) -> None:
+    def write(self, record: str | bytes) -> None:
         """Appends a record: bytes, or text to be encoded."""
         data = framed(as_bytes(record))
         with self._lock, errors_about(self._path):
@@ -149,7 +157,7 @@ class TFRecordWriter:
             file.flush()
 
     def close(self) -> None:
-        """Writes out what is left and closes the file."""
+        """Writes out buffered bytes and closes the file."""
         with self._lock, errors_about(self._path):
             file, self._file = self._file, None
             if file is None:
@@ -166,7 +174,7 @@ class TFRecordWriter:
     def __enter__(self) -> TFRecordWriter:
         return self
 
-    def __exit__(self, unused_type: Any, unused_value: Any, unused_traceback: Any) -> None:
+    def __exit__(self, unused_type: object, unused_value: object, unused_traceback: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -177,8 +185,12 @@ class TFRecordWriter:
 # -- reading -----------------------------------------------------------------------------------------
 
 
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
 class _Inflated:
-    """What a compressed file holds, to be read like a file. A gzip file may have several parts."""
+    """Reads the content of a compressed file. A gzip file may have several parts."""
 
     def __init__(self, file: BinaryIO, kind: str) -> None:
         self._file = file
@@ -189,14 +201,15 @@ class _Inflated:
     def read(self, size: int) -> bytes:
         """The next `size` bytes, fewer at the end of the file."""
         while len(self._ready) < size:
+            # A gzip file may be several gzip files, one after the other: the bytes behind the end begin the next.
             packed = self._stream.unused_data
             if self._stream.eof:
                 if self._kind != "GZIP":
                     break
-                packed = packed or self._file.read(_CHUNK)
+                packed = packed or self._file.read(_CHUNK_BYTES)
                 self._stream = zlib.decompressobj(_window(self._kind)) if packed else self._stream
             else:
-                packed = self._file.read(_CHUNK)
+                packed = self._file.read(_CHUNK_BYTES)
             if not packed:
                 break
             self._ready += self._inflate(packed)
@@ -219,8 +232,8 @@ def again(error: errors.OpError) -> errors.OpError:
     return type(error)(None, None, error.message)  # type: ignore[call-arg]
 
 
-def inflated(file: BinaryIO, compression: str) -> Any:
-    """What is in a file: its own bytes, or what "ZLIB" or "GZIP" made of them."""
+def inflated(file: BinaryIO, compression: str) -> _Readable:
+    """A stream of the content of a file, decompressed if it is "ZLIB" or "GZIP"."""
     return _Inflated(file, compression) if compression else file
 
 
@@ -230,12 +243,12 @@ class RecordReader:
     A damaged record is an error only when its turn comes, and then for good.
     """
 
-    def __init__(self, path: Any, compression: str = "") -> None:
+    def __init__(self, path: PathLike, compression: str = "") -> None:
         self._path = local_path(path)
         with errors_about(self._path):
             self._file: BinaryIO = open(self._path, "rb", buffering=0)  # noqa: SIM115
         self._compression = compression
-        self._source: Any = inflated(self._file, compression)
+        self._source: _Readable = inflated(self._file, compression)
         self._at_end = "EOF reached" if compression else "Read less bytes than requested"
         self._buffer = b""
         self._at = 0  # where in the buffer the next record starts
@@ -280,7 +293,7 @@ class RecordReader:
             if known.get(length) != stored:
                 if extend(0, buffer[at : at + 8]) != unmask(stored):
                     raise self._corrupted(self._passed + at)
-                if len(known) < _MOST_LENGTHS:
+                if len(known) < _MAX_KNOWN_LENGTHS:
                     known[length] = stored
             end = at + _HEADER.size + length
             if end + _CHECKSUM.size > len(buffer):
@@ -304,7 +317,8 @@ class RecordReader:
         have = len(parts[0])
         while have < size:
             try:
-                more = self._source.read(max(_CHUNK, min(size - have, 64 * _CHUNK)))
+                # A damaged length may ask for exabytes: pieces of 16 MiB at most, until the file ends.
+                more = self._source.read(max(_CHUNK_BYTES, min(size - have, 64 * _CHUNK_BYTES)))
             except errors.DataLossError as e:
                 place = f"{self._place()}, at byte {self._passed}"
                 raise errors.DataLossError(None, None, f"{e.message} ({place})") from None
@@ -351,6 +365,6 @@ class RecordReader:
 
 
 @export("python_io.tf_record_iterator", "io.tf_record_iterator")
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: PathLike, options: RecordOptions = None) -> Iterator[bytes]:
     """The records of a file, in order."""
     return RecordReader(path, TFRecordOptions.get_compression_type_string(options))

@@ -1,6 +1,6 @@
 """Sorted tables of keys and values: the format of a checkpoint's `.index` file.
 
-A table is a run of blocks. In a block, a key is written as what differs from the key before; every sixteenth
+A table is a run of blocks. In a block, a key is written as its difference from the key before; every sixteenth
 is written whole, and their positions stand at the block's end. After each block come its compression (0, none)
 and a checksum. The index block names the last key of every data block with its place; the footer, always
 48 bytes, says where the index block is.
@@ -16,10 +16,11 @@ from tensorfleet.base.formats.crc import masked_crc
 from tensorfleet.base.formats.varint import read_varint, write_varint
 
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
-_FOOTER = 48
-_TRAILER = 5  # compression and checksum
-_BLOCK = 256 * 1024
-_RESTART_EVERY = 16
+_FOOTER_BYTES = 48
+_TRAILER_BYTES = 5  # compression and checksum
+# Sizes of TensorFlow's writer.
+_BLOCK_BYTES = 256 * 1024
+_RESTART_ENTRIES = 16
 
 
 class _Block:
@@ -33,7 +34,7 @@ class _Block:
 
     def add(self, key: bytes, value: bytes) -> None:
         shared = 0
-        if self.count % _RESTART_EVERY:
+        if self.count % _RESTART_ENTRIES:
             shared = _common(self.last, key)
         elif self.count:
             self.restarts.append(len(self.data))
@@ -74,20 +75,20 @@ def write_table(items: Iterable[tuple[bytes, bytes]]) -> bytes:
 
     for key, value in items:
         block.add(key, value)
-        if len(block.data) >= _BLOCK:
+        if len(block.data) >= _BLOCK_BYTES:
             index.add(key, append(block.finish()))
             block = _Block()
     if block.count:
         index.add(_successor(block.last), append(block.finish()))
     places = append(_Block().finish()) + append(index.finish())
-    return bytes(out) + places.ljust(_FOOTER - len(_MAGIC), b"\0") + _MAGIC
+    return bytes(out) + places.ljust(_FOOTER_BYTES - len(_MAGIC), b"\0") + _MAGIC
 
 
 def read_table(content: bytes) -> dict[bytes, bytes]:
     """The keys, in rising order, and values of a table; DataLossError when it is damaged."""
-    if len(content) < _FOOTER:
+    if len(content) < _FOOTER_BYTES:
         raise errors.DataLossError(None, None, "file is too short to be an sstable")
-    footer = content[-_FOOTER:]
+    footer = content[-_FOOTER_BYTES:]
     if footer[-len(_MAGIC) :] != _MAGIC:
         raise errors.DataLossError(None, None, "not an sstable (bad magic number)")
     found: dict[bytes, bytes] = {}
@@ -96,7 +97,7 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
         if footer[rest : -len(_MAGIC)].strip(b"\0"):
             raise errors.DataLossError(None, None, "bad footer")
         data = [_places(value, 1)[0][0] for _, value in _entries(_block_at(content, places[1]))]
-        _check_covered([*data, *places], len(content) - _FOOTER)
+        _check_covered([*data, *places], len(content) - _FOOTER_BYTES)
         for place in data:
             found.update(_entries(_block_at(content, place)))
         _block_at(content, places[0])  # it says nothing, but it must be whole
@@ -113,6 +114,7 @@ def _places(text: bytes, count: int) -> tuple[list[tuple[int, int]], int]:
         size, position = read_varint(text, position)
         found.append((offset, size))
     written = b"".join(write_varint(n) for place in found for n in place)
+    # One place has one spelling: a longer varint is a damaged one.
     if text[:position] != written:
         raise errors.DataLossError(None, None, "bad block handle")
     return found, position
@@ -124,7 +126,7 @@ def _check_covered(places: list[tuple[int, int]], end: int) -> None:
     for offset, size in places:
         if offset != position:
             raise errors.DataLossError(None, None, "bad block handle")
-        position = offset + size + _TRAILER
+        position = offset + size + _TRAILER_BYTES
     if position != end:
         raise errors.DataLossError(None, None, "bytes that belong to no block")
 
@@ -132,7 +134,7 @@ def _check_covered(places: list[tuple[int, int]], end: int) -> None:
 def _block_at(content: bytes, place: tuple[int, int]) -> bytes:
     offset, size = place
     end = offset + size
-    if end + _TRAILER > len(content):
+    if end + _TRAILER_BYTES > len(content):
         raise errors.DataLossError(None, None, "truncated block read")
     (stored,) = struct.unpack_from("<I", content, end + 1)
     if stored != masked_crc(content[offset : end + 1]):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import TensorSliceProto
 
 _FULL = -1
 
@@ -24,12 +27,12 @@ class TensorSlice:
         return cls((0,) * rank, (_FULL,) * rank)
 
     @classmethod
-    def from_proto(cls, proto: Any) -> TensorSlice:
+    def from_proto(cls, proto: TensorSliceProto) -> TensorSlice:
         """The slice that a `TensorSliceProto` describes."""
         extents = [(e.start, e.length if e.HasField("length") else _FULL) for e in proto.extent]
         return cls(tuple(s for s, _ in extents), tuple(n for _, n in extents))
 
-    def to_proto(self) -> Any:
+    def to_proto(self) -> TensorSliceProto:
         """This as a `TensorSliceProto`."""
         from tensorfleet.base.protos import TensorSliceProto
 

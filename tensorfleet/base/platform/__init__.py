@@ -1,1 +1,1 @@
-"""What scripts use besides graphs: logging, flags, files, versions."""
+"""Parts of TensorFlow besides graphs: logging, flags, files, versions."""

@@ -18,8 +18,8 @@ publish_lazily(_flags, "app.flags", "flags", "python.platform.flags")
 
 
 @export("app.run", "python.platform.app.run")
-def run(main: Callable | None = None, argv: list[str] | None = None) -> None:
-    """Parses the flags, calls `main(argv)` with what is left, and exits with its result.
+def run(main: Callable[[list[str]], object] | None = None, argv: list[str] | None = None) -> None:
+    """Parses the flags, calls `main(argv)` with the other arguments, and exits with its result.
 
     `main` is the calling script's when not given; flags that nobody defined are left for it.
     """

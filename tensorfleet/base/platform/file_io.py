@@ -5,13 +5,16 @@ from __future__ import annotations
 import uuid
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.base import errors
 from tensorfleet.base import files as gfile
 from tensorfleet.base.files import GFile
 from tensorfleet.base.naming import publish
 from tensorfleet.base.platform import gfile_names
+
+if TYPE_CHECKING:
+    from tensorfleet.base.types import PathLike
 
 _PLACE = "python.lib.io.file_io"
 for _name, _function in {
@@ -43,27 +46,30 @@ for _name, _function in {
     publish(_function, f"{_PLACE}.{_name}")
 
 
-def _export(function: Callable) -> Callable:
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _export(function: F) -> F:
     publish(function, f"{_PLACE}.{function.__name__}")
     return function
 
 
 @_export
-def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
+def read_file_to_string(filename: PathLike, binary_mode: bool = False) -> Any:
     """All of a file, as text or as bytes."""
     with GFile(filename, "rb" if binary_mode else "r") as file:
         return file.read()
 
 
 @_export
-def write_string_to_file(filename: Any, file_content: Any) -> None:
-    """Makes a file of this content, in place of what there was."""
+def write_string_to_file(filename: PathLike, file_content: str | bytes) -> None:
+    """Writes a file with this content, replacing an existing one."""
     with GFile(filename, "w") as file:
         file.write(file_content)
 
 
 @_export
-def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
+def atomic_write_string_to_file(filename: PathLike, contents: str | bytes, overwrite: bool = True) -> None:
     """Makes a file of this content in one move: nobody sees a part of it."""
     temporary = f"{gfile.local_path(filename)}.tmp{uuid.uuid4().hex}"
     write_string_to_file(temporary, contents)
@@ -75,7 +81,7 @@ def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = 
 
 
 @_export
-def filecmp(filename_a: Any, filename_b: Any) -> bool:
+def filecmp(filename_a: PathLike, filename_b: PathLike) -> bool:
     """Whether two files have the same content."""
     if gfile.stat(filename_a).length != gfile.stat(filename_b).length:
         return False
@@ -89,7 +95,7 @@ def filecmp(filename_a: Any, filename_b: Any) -> bool:
 
 
 @_export
-def file_crc32(filename: Any, block_size: int = 1 << 24) -> str:
+def file_crc32(filename: PathLike, block_size: int = 1 << 24) -> str:
     """A file's CRC-32, in hexadecimal."""
     crc = 0
     with GFile(filename, "rb") as file:

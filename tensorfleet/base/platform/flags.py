@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from absl import flags as _absl
@@ -34,7 +34,7 @@ class _Flags:
             _parse_what_is_known(values)
         return getattr(values, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         values = self.__dict__["_values"]
         if name in values or hasattr(type(values), name):
             setattr(values, name, value)
@@ -54,7 +54,8 @@ class _Flags:
             delattr(self.__dict__["_values"], name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[str]:
-        return self.__dict__["_values"](*args, **kwargs)
+        rest: list[str] = self.__dict__["_values"](*args, **kwargs)
+        return rest
 
     def __dir__(self) -> list[str]:
         return dir(self.__dict__["_values"])
@@ -62,13 +63,13 @@ class _Flags:
     def __getitem__(self, name: str) -> Any:
         return self.__dict__["_values"][name]
 
-    def __setitem__(self, name: str, flag: Any) -> None:
+    def __setitem__(self, name: str, flag: _absl.Flag[Any]) -> None:
         self.__dict__["_values"][name] = flag
 
     def __contains__(self, name: str) -> bool:
         return name in self.__dict__["_values"]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self.__dict__["_values"])
 
     def __len__(self) -> int:
@@ -110,7 +111,7 @@ def _completed(argument: str, values: _absl.FlagValues) -> str:
 FLAGS: Any = _Flags(_absl.FLAGS)  # type: ignore[no-redef]
 
 
-def _as_scripts_call_it(define: Callable) -> Callable:
+def _as_scripts_call_it(define: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(define)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not _OLD_KEYWORDS.keys().isdisjoint(kwargs):
@@ -128,7 +129,7 @@ def _as_scripts_call_it(define: Callable) -> Callable:
     return wrapper
 
 
-def _keeping_default(define: Callable, name: str, default: Any, *args: Any, **kwargs: Any) -> Any:
+def _keeping_default(define: Callable[..., Any], name: str, default: Any, *args: Any, **kwargs: Any) -> Any:
     """Defines a flag. A default of another type stays as it is, as it did before absl, which refuses it."""
     try:
         return define(name, default, *args, **kwargs)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 # A nested name such as OptimizerOptions.L0 comes with its message.
 NAMES = """
@@ -14,8 +17,9 @@ NAMES = """
 """
 
 
-def message(name: str) -> Any:
+def message(name: str) -> type[Message]:
     """The message class behind a public name."""
     from tensorfleet.base import protos
 
-    return getattr(protos, name.rpartition(".")[2])
+    found: type[Message] = getattr(protos, name.rpartition(".")[2])
+    return found

@@ -34,25 +34,23 @@ _STAND_IN = Path(__file__).parents[1] / "stand_in"
 
 def install() -> None:
     """From here on `import tensorflow` gives TensorFleet, in this process and in those it starts."""
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    if any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
         return
     loaded = sys.modules.get(_THEM)
     if loaded is not None and not str(getattr(loaded, "__file__", "")).startswith(str(_STAND_IN)):
         raise RuntimeError("tensorflow is already imported. Install TensorFleet's alias first.")
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, _AliasFinder())
     old_scripts().install()
     sys.meta_path.append(_LastFinder())
     any_messages.install()
-    sys.path.insert(
-        0, str(_STAND_IN)
-    )  # what multiprocessing spawns has this path instead of the environment's
+    sys.path.insert(0, str(_STAND_IN))  # processes that multiprocessing spawns get this path, not PYTHONPATH
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
 
 
 def uninstall() -> None:
     """Undoes `install`; modules that are imported already keep what they have."""
-    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_Finder, _LastFinder))]
+    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (_AliasFinder, _LastFinder))]
     old_scripts().uninstall()
     sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
     any_messages.uninstall()
@@ -116,7 +114,7 @@ def _is_ours_as_keras(name: str) -> bool:
     return name.partition(".")[0] == "keras" and getattr(module, "__name__", "").startswith(f"{_US}.")
 
 
-class _Finder(MetaPathFinder):
+class _AliasFinder(MetaPathFinder):
     """Answers for `tensorflow`, its parts and everything below them, and for `keras` where nobody else does."""
 
     def find_spec(

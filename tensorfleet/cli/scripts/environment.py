@@ -7,7 +7,8 @@ import json
 import re
 from pathlib import Path
 
-from tensorfleet.cli.scripts.flags import defined_by, modules, name_of, role_of, text_of
+from tensorfleet.cli.scripts.flags import defined_by, role_of
+from tensorfleet.cli.scripts.syntax import modules, name_of, nodes_of, text_of
 
 # What a variable may be called besides what flags are; a word such as TF_ may stand before it.
 _SPELLINGS = {
@@ -40,7 +41,6 @@ _RESOLVERS = {
 }
 # Either says a task's job.
 _JOB = {"job_name", "training_role"}
-_DEPTH = 3
 
 
 def variables_of(script: Path) -> dict[str, str]:
@@ -49,9 +49,9 @@ def variables_of(script: Path) -> dict[str, str]:
     None unless both its job and its number can be known from them.
     """
     found: dict[str, str] = {}
-    for tree in modules(script, _DEPTH):
+    for tree in modules(script):
         found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
-    if any(_splits_in_three(node) for tree in modules(script, _DEPTH) for node in ast.walk(tree)):
+    if any(_splits_in_three(node) for node in nodes_of(script)):
         found = {name: "named_pod" if role == "pod" else role for name, role in found.items()}
     known = set(found.values())
     tells = names_task(found) or {"rank", "pod", "named_pod"} & known or {"nodes", "node"} <= known
@@ -62,14 +62,13 @@ def makes_cluster(script: Path) -> bool:
     """Whether a script makes a cluster of its own, or a TF_CONFIG."""
     return any(
         getattr(node, "attr", "") in ("Server", "ClusterSpec") or text_of(node) == "TF_CONFIG"
-        for tree in modules(script, _DEPTH)
-        for node in ast.walk(tree)
+        for node in nodes_of(script)
     )
 
 
 def makes_servers(script: Path) -> bool:
     """Whether a script, or a module beside it, makes a server, or starts other programs that may."""
-    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    nodes = nodes_of(script)
     names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
     return bool({"Server", "create_local_server", "Popen", "subprocess", "system"} & names)
 
@@ -165,14 +164,14 @@ _ASKING = {"argv", "environ", "getenv", "gethostname", "getfqdn", "input", "raw_
 
 def asks_who_it_is(script: Path) -> bool:
     """Whether anything in a script can differ from one process to another that runs it."""
-    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    nodes = nodes_of(script)
     names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
     return bool(_ASKING & names)
 
 
 def asks_for_ps(script: Path) -> bool:
     """Whether a script has something to do for the tasks of a job "ps": it compares jobs with that."""
-    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    nodes = nodes_of(script)
     return any(isinstance(node, ast.Compare) and "ps" in _texts(node) for node in nodes)
 
 
@@ -181,7 +180,7 @@ def has_master(script: Path) -> bool:
 
     Where it says otherwise who is the chief, it is not; where it does not say, any question for a master is for the chief.
     """
-    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    nodes = nodes_of(script)
     given: list[tuple[ast.AST, ast.expr]] = [(n, n.value) for n in nodes if isinstance(n, ast.keyword)]
     given += [(target, n.value) for n in nodes if isinstance(n, ast.Assign) for target in n.targets]
     chiefs = [value for name, value in given if _names_chief(name) and not isinstance(value, ast.Name)]
@@ -225,7 +224,7 @@ def needs_chief(script: Path, alone: bool = False) -> bool:
     Those of `tf.contrib.learn` have the first worker for one, and so have strategies. A script that writes down its
     cluster from its flags has no use for that when it runs `alone`: the one it is told is then all there is.
     """
-    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    nodes = nodes_of(script)
     names = {getattr(node, "attr", "") for node in nodes}
     own = {"Server", "ClusterSpec"} & names or any(map(_STRATEGIES.fullmatch, names))
     written = any(
@@ -245,7 +244,7 @@ def evaluates_beside(script: Path) -> bool:
 
     The method of an Experiment, which takes no arguments, has its master do that.
     """
-    calls = [n for tree in modules(script, _DEPTH) for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    calls = [n for n in nodes_of(script) if isinstance(n, ast.Call)]
     called = any(name_of(n) == "train_and_evaluate" and len(n.args) + len(n.keywords) >= 3 for n in calls)
     return called and needs_chief(script)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import tokenize
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from tensorfleet.cli.scripts.annex import old_scripts
-from tensorfleet.cli.scripts.packages import home_of
+from tensorfleet.cli.scripts.syntax import imported_names, modules, name_of, text_of
 
 # What a task must be told, and what scripts call the flags for it; dashes count as underscores.
 _WHERE = r"(hosts?|address(es)?|addrs?|list|ips?|ip_ports?|servers?|nodes?|machines?|spec|urls?)"
@@ -49,7 +46,6 @@ _COUNTS = {"ps_hosts": "ps_count", "worker_hosts": "worker_count"}
 # What arguments without dashes may be called as well, beside one for the job.
 _SHORT = {"ps_hosts": r"servers?", "task_index": r"index|idx|id|number"}
 _FILE = re.compile(r".+\.(txt|json|ya?ml|conf|cfg|ini|csv|lst)")  # where addresses may be listed
-_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def flags_of(script: Path) -> dict[str, Flag]:
     """The flags that a script, or a module beside it that it imports, defines; none when it cannot be parsed."""
     found: dict[str, Flag] = {}
     added: dict[str, int] = {}
-    for tree in modules(script, _DEPTH):
+    for tree in modules(script):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 found.update({flag.name: flag for flag in defined_by(node)})
@@ -268,7 +264,7 @@ def _by_argparse(tree: ast.Module) -> dict[int, str]:
 
 def reads_tf_config(script: Path) -> bool:
     """Whether a script learns from TF_CONFIG which task it is, and starts a server for it."""
-    for tree in modules(script, _DEPTH):
+    for tree in modules(script):
         nodes = list(ast.walk(tree))
         written = {
             id(inner)
@@ -298,7 +294,7 @@ def cluster_in(script: Path) -> dict[str, int]:
 
 def _with_names(script: Path) -> Iterator[tuple[ast.Module, dict[str, ast.expr]]]:
     """The syntax trees of a script and its modules, each with what is first given to its names, and to those it imports."""
-    trees = list(modules(script, _DEPTH))
+    trees = list(modules(script))
     given: list[dict[str, ast.expr]] = []
     for tree in trees:
         assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
@@ -307,7 +303,7 @@ def _with_names(script: Path) -> Iterator[tuple[ast.Module, dict[str, ast.expr]]
         )
     for tree, own in zip(trees, given, strict=True):
         beside = {name: value for names in reversed(given) for name, value in names.items()}
-        within = {f"{module.rpartition('.')[2]}." for module in _imported(tree)}
+        within = {f"{module.rpartition('.')[2]}." for module in imported_names(tree)}
         yield tree, {**beside, **own, **{f"{m}{n}": v for m in within for n, v in beside.items()}}
 
 
@@ -393,45 +389,6 @@ def _number(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
-def name_of(call: ast.Call) -> str:
-    """The name of what is called: `f` in `f()` and in `a.b.f()`."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
-def modules(script: Path, depth: int, seen: set[Path] | None = None) -> Iterator[ast.Module]:
-    """The script's syntax tree, and those of the modules beside it that it imports, `depth` imports away."""
-    seen = set() if seen is None else seen
-    script = script.resolve()
-    if script in seen or not script.is_file():
-        return
-    seen.add(script)
-    try:
-        with tokenize.open(script) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of old spellings Python tells where the script runs, if asked
-            tree, _ = old_scripts().parse(file.read(), str(script))
-    except (SyntaxError, UnicodeDecodeError, ValueError):
-        return
-    yield tree
-    if depth == 0:
-        return
-    folders = dict.fromkeys((script.parent, home_of(script)[1]))
-    for name in _imported(tree):
-        for path in (folder.joinpath(*name.split(".")) for folder in folders):
-            for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-                yield from modules(candidate, depth - 1, seen)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.module:
-                yield node.module
-            prefix = f"{node.module}." if node.module else ""
-            yield from (prefix + alias.name for alias in node.names if alias.name != "*")
-
-
 _TELLS_HOW_MANY = re.compile(r"\s*(the )?(total )?(number|num|count)\b|\s*how many", re.IGNORECASE)
 
 
@@ -489,8 +446,3 @@ def _before(node: ast.expr) -> str:
         else None
     )
     return text_of(first).removesuffix("%s")
-
-
-def text_of(node: ast.AST | None) -> str:
-    """The text that is written out at a place, or none."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.base import settings
-from tensorfleet.cli.scripts.flags import modules, role_of, text_of
+from tensorfleet.cli.scripts.flags import role_of
+from tensorfleet.cli.scripts.syntax import nodes_of, text_of
 from tensorfleet.cli.scripts.uses import told_by_flags
 
 HOST = settings.HOST.name
-_DEPTH = 3
 _ASKING = {"gethostname", "gethostbyname", "getfqdn"}
 
 
 def hosts_in(script: Path) -> dict[str, list[str]]:
     """The machines that a script lists for its tasks, by job, to look for its own among them; none if it does not."""
-    nodes = [node for tree in modules(script, _DEPTH) for node in ast.walk(tree)]
+    nodes = nodes_of(script)
     names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
     if not _ASKING & names and "machine" not in told_by_flags(script):
         return {}

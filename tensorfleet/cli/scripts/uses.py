@@ -13,15 +13,12 @@ from tensorfleet.cli.scripts.flags import (
     defined_by,
     flags_of,
     jobs_named_in,
-    modules,
-    name_of,
     positions_of,
     role_of,
     roles,
-    text_of,
 )
+from tensorfleet.cli.scripts.syntax import modules, name_of, nodes_of, text_of
 
-_DEPTH = 3
 _STEPS = 6  # from name to name, at most
 _JOBS = {"ps", "worker"}
 # What a flag for a task's number among all tasks is called, where it has none for its job.
@@ -55,7 +52,7 @@ def addresses_by_default(script: Path) -> dict[str, list[str]]:
     flags = roles(flags_of(script))
     texts = {job: flags[f"{job}_hosts"].default for job in ("ps", "worker") if f"{job}_hosts" in flags}
     addresses = {job: [a.strip() for a in text.split(",")] for job, text in texts.items() if text}
-    written = {text_of(node) for tree in modules(script, _DEPTH) for node in ast.walk(tree)}
+    written = {text_of(node) for node in nodes_of(script)}
     reached = {f"grpc://{address}" for hosts in addresses.values() for address in hosts}
     return addresses if reached & written else {}
 
@@ -73,13 +70,13 @@ def _with_rank(script: Path, told: dict[str, Flag], free: dict[str, Flag]) -> di
 
 def _looks_up_job(script: Path) -> bool:
     """Whether the job of a script's servers is nowhere written out where they are made."""
-    jobs = [node for tree in modules(script, _DEPTH) for role, node in _uses(tree) if role == "job_name"]
+    jobs = [node for tree in modules(script) for role, node in _uses(tree) if role == "job_name"]
     return bool(jobs) and not any(map(text_of, jobs))
 
 
 def has_chief_of_its_own(script: Path) -> bool:
     """Whether the cluster in a script has a chief at an address that is written out: no worker is that."""
-    dicts = [n for tree in modules(script, _DEPTH) for n in ast.walk(tree) if isinstance(n, ast.Dict)]
+    dicts = [n for n in nodes_of(script) if isinstance(n, ast.Dict)]
     pairs = [pair for node in dicts for pair in zip(map(text_of, node.keys), node.values, strict=True)]
     chiefs = [hosts for job, hosts in pairs if job == "chief" and isinstance(hosts, ast.List)]
     return any(hosts.elts and all(map(text_of, hosts.elts)) for hosts in chiefs)
@@ -130,7 +127,7 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
     A role that several flags may have is left out.
     """
     found: dict[str, set[str]] = {}
-    trees = list(modules(script, _DEPTH))
+    trees = list(modules(script))
     nodes = [node for tree in trees for node in ast.walk(tree)]
     if not any(getattr(node, "attr", "") == "Server" or text_of(node) == "TF_CONFIG" for node in nodes):
         return {}
@@ -151,7 +148,7 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
 
 def _cluster_form(script: Path, flag: str) -> str | None:
     """How the whole cluster is wanted in a flag: as "json", in a "file" with it, or as "bars" (`ps|a:1;b:2,worker|c:3`)."""
-    for tree in modules(script, _DEPTH):
+    for tree in modules(script):
         module = _Module(tree, {flag: Flag(flag)})
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         for call in calls:

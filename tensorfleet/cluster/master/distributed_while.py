@@ -8,7 +8,7 @@ array or a stack stays in the task that made it, which keeps it for the whole st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from tensorfleet.passes.control_flow import Loop, is_variable
 from tensorfleet.passes.plan import Guard
 
 if TYPE_CHECKING:
-    from tensorfleet.cluster.master.step_driver import ClusterProgram, Run, Work
+    from tensorfleet.cluster.master.cluster_program import ClusterProgram, StageProgram
+    from tensorfleet.cluster.master.step_driver import StepDriver
+    from tensorfleet.runtime.values import Values
 
-_SMALL = 1 << 12  # bytes that are sent along with a message in no time
+_MIN_KEPT_BYTES = 1 << 12  # smaller values cost nothing in a message
 
 
 class DividedLoop:
@@ -36,14 +38,14 @@ class DividedLoop:
         self._guard = [(slots.setdefault(p, len(slots)), wanted) for p, wanted in guard]
         self._results = [(i, t.dtype.np_dtype) for i, t in loop.results]
 
-    def run(self, run: Run) -> list:
+    def run(self, run: StepDriver) -> Values:
         """Runs the loop as a part of a step, and gives what comes out of it."""
         values = run.values
         if not all(np.size(values[s]) and bool(values[s]) == wanted for s, wanted in self._guard):
             return [np.zeros(0, kind) for _, kind in self._results]  # nobody looks at what was not computed
         fixed = [values[s] for s in self._fixed]
         variables = [values[s] for s in self._initial]
-        sent: set[Work] = set()
+        sent: set[StageProgram] = set()
         while True:
             holds, *lent = run.inner(self._cond, [*variables, *fixed], sent)
             if not holds:
@@ -68,9 +70,9 @@ def handles_inside(loop: Loop, outside: dict[Tensor, Tensor]) -> dict[Tensor, Te
 def worth_keeping(tensor: Tensor) -> bool:
     """Whether a task had better keep a value for all iterations of a loop than hear of it in each."""
     elements = tensor.shape.num_elements()
-    return elements is None or elements * tensor.dtype.size >= _SMALL
+    return elements is None or elements * tensor.dtype.size >= _MIN_KEPT_BYTES
 
 
-def carries_handle(loop: Loop) -> Any:
+def carries_handle(loop: Loop) -> Tensor | None:
     """A loop variable that is a handle itself, if there is one: it would have to go from task to task."""
     return next((t for t in loop.initial if is_handle(t)), None)

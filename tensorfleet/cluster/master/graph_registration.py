@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.cluster.messages import BranchSpec, GuardSpec
 from tensorfleet.graph.graph import Graph
@@ -13,6 +13,9 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import MASTER, Stage, task_of
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Guard
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import GraphDef, NodeDef
 
 
 class Shipment:
@@ -24,7 +27,7 @@ class Shipment:
         self.placer = placer
         self.sent: set[Operation] = set()
 
-    def nodes(self, ops: Iterable[Operation]) -> Any:
+    def nodes(self, ops: Iterable[Operation]) -> GraphDef:
         """A `GraphDef` with these operations, and with those of this task that they refer to, less what was sent."""
         from tensorfleet.base.protos import GraphDef
 
@@ -49,8 +52,8 @@ class Shipment:
     def _here(self, op: Operation) -> bool:
         return task_of(self.placer.device_of(op)) == self.task
 
-    def _node(self, op: Operation) -> Any:
-        node = node_def(op, add_shapes=op.type in ("Merge", "RefMerge"))
+    def _node(self, op: Operation) -> NodeDef:
+        node: NodeDef = node_def(op, add_shapes=op.type in ("Merge", "RefMerge"))
         node.device = self.placer.device_of(op)
         node.attr.pop("_class", None)  # the device says it all
         away = {f"^{c.name}" for c in op._control_inputs if not self._here(c)}
@@ -61,7 +64,7 @@ class Shipment:
         return node
 
 
-def _arrival(op: Operation) -> Any:
+def _arrival(op: Operation) -> NodeDef:
     from tensorfleet.base.protos import NodeDef
 
     node = NodeDef(name=op.name, op="FleetArrival")

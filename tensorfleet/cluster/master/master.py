@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.cluster.master.cluster_program import ClusterProgram, StageProgram
 from tensorfleet.cluster.master.distributed_while import (
     DividedLoop,
     carries_handle,
@@ -29,9 +30,9 @@ from tensorfleet.cluster.master.distributed_while import (
 )
 from tensorfleet.cluster.master.graph_registration import Shipment, Sources, named
 from tensorfleet.cluster.master.placer import ClusterPlacer, is_isolated, renamed, task_name
-from tensorfleet.cluster.master.shared_memory_reads import Posted, is_plain
+from tensorfleet.cluster.master.shared_memory_reads import SharedMemoryRead, is_plain
 from tensorfleet.cluster.master.slow_steps import SlowSteps
-from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, ClusterProgram, Run, Work
+from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, StepDriver
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import Close, Describe, Register, Route, StageSpec
 from tensorfleet.cluster.transport.peers import Peer, on_ping, peer
@@ -49,6 +50,8 @@ from tensorfleet.state.accumulators import most
 
 # How long an error that lists the devices of a cluster waits for a task that was not needed so far.
 _DESCRIBE_SECONDS = 2.0
+#: a stage for a task that has not heard of it: its names, its operations and those they look at, itself, its constants
+_Registered = tuple[StageSpec, list[Operation], Stage, dict[Tensor, Any]]
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
 on_ping.append(SlowSteps(_engines).look)
 
@@ -95,9 +98,9 @@ class ClusterEngine(Engine[ClusterProgram]):
         self._home = task_name(*default)
         self._owner = self._home.replace("/replica:0", "")
         self._dialled = dialled
-        self._engine: LocalEngine | None = None
+        self.local_engine: LocalEngine | None = None
         if local is not None:
-            self._engine = LocalEngine(
+            self.local_engine = LocalEngine(
                 graph, local.session_config(config), self._resources(), self._own, self._owner
             )
         self._placements = PlacementLog(self.config)
@@ -105,7 +108,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         self._shipments: dict[str, Shipment] = {}
         self._planning = threading.RLock()
         self._lock = threading.Lock()
-        self._running: dict[int, Run] = {}
+        self._running: dict[int, StepDriver] = {}
         self._steps = itertools.count(1)
         self._stages = itertools.count(1)
         self._closed: errors.OpError | None = None
@@ -139,8 +142,8 @@ class ClusterEngine(Engine[ClusterProgram]):
 
     def _devices_of(self, job: str, index: int, waits: bool) -> list[str]:
         if task_name(job, index) == self._own:
-            assert self._engine is not None
-            return self._engine.device_names()
+            assert self.local_engine is not None
+            return self.local_engine.device_names()
         until = self._ask_until if waits else time.monotonic() + _DESCRIBE_SECONDS
         described = self._peer_of(job, index).call(Describe(), until, waits)
         return [renamed(d, task_name(job, index)) for d in described.devices]
@@ -199,8 +202,8 @@ class ClusterEngine(Engine[ClusterProgram]):
         slots: dict[Tensor, int] = {}
         for t in (*plan.feeds, *plan.fetches):
             slots.setdefault(t, len(slots))
-        steps = [Work(stage) for stage in stages]
-        told: dict[str, list] = {}
+        steps = [StageProgram(stage) for stage in stages]
+        told: dict[str, list[_Registered]] = {}
         for i, step in enumerate(steps):
             stage = step.stage
             if stage.task == MASTER:
@@ -223,18 +226,18 @@ class ClusterEngine(Engine[ClusterProgram]):
             self._register(task, registered)
         return ClusterProgram(plan, steps, slots)
 
-    def _build_local(self, plan: Plan, step: Work, slots: dict[Tensor, int]) -> None:
-        assert self._engine is not None
+    def _build_local(self, plan: Plan, step: StageProgram, slots: dict[Tensor, int]) -> None:
+        assert self.local_engine is not None
         stage = step.stage
-        default = self._engine.placer.names[0]
-        placed = self._engine.placer.placed
+        default = self.local_engine.placer.names[0]
+        placed = self.local_engine.placer.placed
         for op in plan.folded:
             placed[op] = default
         for op in stage.ops:
             placed[op] = plan.devices[op]
         known = {t: plan.constants[t] for t in _given_to(plan, stage) if t in plan.constants}
         branches = _branches(plan, stage) if plan.guards else None
-        step.program = self._engine.program(
+        step.program = self.local_engine.program(
             stage.outputs,
             ends(stage),
             stage.inputs,
@@ -249,11 +252,11 @@ class ClusterEngine(Engine[ClusterProgram]):
     def _build_remote(
         self,
         plan: Plan,
-        step: Work,
+        step: StageProgram,
         stages: list[Stage],
-        home: dict,
-        slots: dict,
-        told: dict,
+        home: dict[Tensor, Stage],
+        slots: dict[Tensor, int],
+        told: dict[str, list[_Registered]],
         handles: dict[Tensor, Tensor],
         fixed: Collection[Tensor],
     ) -> list[int]:
@@ -262,25 +265,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         step.peer = self._peer_of(*task_parts(stage.task))
         sources = Sources(stage, home, self._own, handles)
         step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
-        users: dict[Tensor, set[str]] = {}
-        for other in stages:
-            if other is not stage:
-                for t in other.inputs:
-                    if home.get(t) is stage:
-                        users.setdefault(t, set()).add(other.task)
-        reply, keep, hold = [], [], []
-        push: dict[str, list[str]] = {}
-        for t in stage.outputs:
-            tasks = users.get(t, set())
-            if MASTER in tasks and is_handle(t):
-                hold.append(t.name)
-                tasks = tasks - {MASTER}
-            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
-                reply.append(t)
-            if stage.task in tasks:
-                keep.append(t.name)
-            for task in tasks - {stage.task, self._own, MASTER}:
-                push.setdefault(task, []).append(t.name)
+        reply, keep, hold, push = self._routes(plan, stage, stages, home)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
         thin: list[str] = []
         if self.wire:
@@ -295,7 +280,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         step.fixed = frozenset(i for i, t in enumerate(sources.given) if t in fixed)
         step.holds = bool(hold or step.fixed)
         plain = is_plain(stage) and not (keep or hold or push or self.wire)
-        step.posted = Posted(step.peer, step.number) if plain else None
+        step.posted = SharedMemoryRead(step.peer, step.number) if plain else None
         live = self._seen_live(plan, stage)
         seen_live = [(op.name, i, variable.name) for (op, i), variable in live.items()]
         registered = StageSpec(
@@ -326,6 +311,31 @@ class ClusterEngine(Engine[ClusterProgram]):
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
 
+    def _routes(
+        self, plan: Plan, stage: Stage, stages: list[Stage], home: dict[Tensor, Stage]
+    ) -> tuple[list[Tensor], list[str], list[str], dict[str, list[str]]]:
+        """Where the results of a stage go: into the reply, kept there, held there for loops, pushed to other tasks."""
+        users: dict[Tensor, set[str]] = {}
+        for other in stages:
+            if other is not stage:
+                for t in other.inputs:
+                    if home.get(t) is stage:
+                        users.setdefault(t, set()).add(other.task)
+        reply, keep, hold = [], [], []
+        push: dict[str, list[str]] = {}
+        for t in stage.outputs:
+            tasks = users.get(t, set())
+            if MASTER in tasks and is_handle(t):
+                hold.append(t.name)
+                tasks = tasks - {MASTER}
+            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
+                reply.append(t)
+            if stage.task in tasks:
+                keep.append(t.name)
+            for task in tasks - {stage.task, self._own, MASTER}:
+                push.setdefault(task, []).append(t.name)
+        return reply, keep, hold, push
+
     def _seen_live(self, plan: Plan, stage: Stage) -> dict[tuple[Operation, int], Operation]:
         """The inputs of a stage in a loop that share the memory of a variable of its task."""
         found = {key: variable for key, variable in plan.live.items() if key[0] in set(stage.ops)}
@@ -346,7 +356,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         job, index = task_parts(task)
         return self.cluster.task_address(job, index)
 
-    def _register(self, task: str, registered: list) -> None:
+    def _register(self, task: str, registered: list[_Registered]) -> None:
         shipment = self._shipments.get(task)
         create = shipment is None
         if shipment is None:
@@ -360,11 +370,11 @@ class ClusterEngine(Engine[ClusterProgram]):
         nodes = shipment.nodes(ops)
         job, index = task_parts(task)
         config = self.config.SerializeToString() if create else b""
-        values = [np.frombuffer(nodes.SerializeToString(), np.uint8), np.frombuffer(config, np.uint8)]
+        protos = [np.frombuffer(nodes.SerializeToString(), np.uint8), np.frombuffer(config, np.uint8)]
         message = Register(
             self.handle, [t.name for t in known], [told for told, *_ in registered], create, task, self._owner
         )
-        self._peer_of(job, index).call(message, self._ask_until, create, [*values, *known.values()])
+        self._peer_of(job, index).call(message, self._ask_until, create, [*protos, *known.values()])
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -375,19 +385,21 @@ class ClusterEngine(Engine[ClusterProgram]):
         timeout_ms: int = 0,
         collector: Collector | None = None,
         pool: int = 0,
-    ) -> list:
+    ) -> list[Any]:
         """Runs one step. Its tasks have thread pools of their own; a session cannot choose among them."""
         if pool not in (-1, 0):
             raise invalid_pool(pool, 1)
-        return self._go(Run(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds)
+        return self._go(
+            StepDriver(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds
+        )
 
     def repeat(self, program: ClusterProgram) -> None:
         """Runs a step. One that waits, all in another task, goes on there for a while: it need not be asked each time."""
         deadline = self._deadline(0)
         again = program.elsewhere and deadline is None
-        self._go(Run(self, program, next(self._steps), deadline, None, again=again), ())
+        self._go(StepDriver(self, program, next(self._steps), deadline, None, again=again), ())
 
-    def _go(self, run: Run, feeds: Sequence[Any]) -> list:
+    def _go(self, run: StepDriver, feeds: Sequence[Any]) -> list[Any]:
         with self._lock:
             if self._closed is not None:
                 raise self._closed
@@ -415,8 +427,8 @@ class ClusterEngine(Engine[ClusterProgram]):
         limit = time.monotonic() + SETTLING_SECONDS
         for run in running:
             run.end(limit)
-        if self._engine is not None:
-            self._engine.close(reason, finished)
+        if self.local_engine is not None:
+            self.local_engine.close(reason, finished)
         self._forget_session(finished)
 
     def lose(self) -> None:
@@ -442,7 +454,7 @@ class ClusterEngine(Engine[ClusterProgram]):
 
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped as stale in the tasks of this session, by who computed them."""
-        told = [self._engine.dropped()] if self._engine is not None else []
+        told = [self.local_engine.dropped()] if self.local_engine is not None else []
         for task in list(self._shipments):
             told.append(self._peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
         return most(told)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys
-from tensorfleet.passes.colocate import Group
+from tensorfleet.passes.colocate import ColocationGroup
 from tensorfleet.passes.control_flow import frames_of, is_variable, loop_name
 from tensorfleet.passes.partition import task_of
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan, maker_of, variable_of
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 
 def task_name(job: str, index: int) -> str:
@@ -27,7 +30,7 @@ def renamed(device: str, task: str) -> str:
     return f"{task}/device:{device.rpartition('/device:')[2]}"
 
 
-def is_isolated(config: Any) -> bool:
+def is_isolated(config: ConfigProto) -> bool:
     """Whether a session has state of its own: it says so, or it brought its own cluster and does not ask to share."""
     brought = bool(config.cluster_def.job)
     shares = config.experimental.share_session_state_in_clusterspec_propagation
@@ -140,7 +143,7 @@ class ClusterPlacer(Placer):
     def _asks(self, op: Operation) -> bool:
         return super()._asks(op) or (_is_common(op) and len(self.tasks()) > 1)
 
-    def _match(self, op: Operation, group: Group) -> str:
+    def _match(self, op: Operation, group: ColocationGroup) -> str:
         wanted = group.asked
         job, index = (self._first if any(map(_is_common, group.members)) else self._home)(wanted)
         if (job, index) not in self._asked and (job, index) in self.tasks():

@@ -1,8 +1,9 @@
-"""What a master reads of other tasks of the machine without asking them, from their boards (runtime/shared_memory/server_reads.py)."""
+"""Reads of variables of other tasks on this machine, without a message: from boards (runtime/shared_memory/server_reads.py)."""
 
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.messages import Board, BoardPlace
@@ -10,10 +11,14 @@ from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.cluster.transport.tensor_bytes import layout_of, malformed
 from tensorfleet.passes.partition import Stage
-from tensorfleet.runtime.shared_memory.server_reads import Reader, head_of
+from tensorfleet.runtime.shared_memory.server_reads import BoardReader, head_of
 
-_OFTEN = 4  # times that a stage is asked for before it is worth a board
-_LATER = 1000  # times that it is asked for before a task that had none is asked for a board again
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+
+# A stage is worth a board when it is asked for so often: a board costs two open files, and a copy per update.
+_MIN_REQUESTS = 4
+_REQUESTS_BEFORE_RETRY = 1000  # for a stage whose task could give no board
 _READS = {"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "Identity", "NoOp"}
 
 
@@ -22,22 +27,22 @@ def is_plain(stage: Stage) -> bool:
     return bool(stage.outputs) and not stage.inputs and all(op.type in _READS for op in stage.ops)
 
 
-class Posted:
+class SharedMemoryRead:
     """A stage that only reads variables of another task: asked for at first, read from a board later."""
 
     def __init__(self, at: Peer, number: int) -> None:
         self._at = at
         self._number = number
         self._asked = 0
-        self._reader: Reader | None = None
+        self._reader: BoardReader | None = None
         self._incarnation: int | None = None
 
-    def read(self, session: str, deadline: float | None) -> list | None:
+    def read(self, session: str, deadline: float | None) -> list[Array] | None:
         """What the stage reads now; None when the task has to be asked, who knows what is wrong."""
         reader, at = self._reader, self._at
         if reader is None:
             self._asked += 1
-            if self._asked < _OFTEN:
+            if self._asked < _MIN_REQUESTS:
                 return None
             reader = self._find(session, deadline)
         if reader is None or not at.is_open():  # it is gone, or others use all connections to it
@@ -47,16 +52,18 @@ class Posted:
             self._reader, self._asked = None, 0
         return found
 
-    def _find(self, session: str, deadline: float | None) -> Reader | None:
-        with contextlib.suppress(errors.OpError):  # whatever it is, the task will say it again
+    def _find(self, session: str, deadline: float | None) -> BoardReader | None:
+        with contextlib.suppress(
+            errors.OpError
+        ):  # the request for the stage, which comes next, raises it again
             self._incarnation = self._at.incarnation
             self._reader = self._at.call_for(Board(session, self._number), _reader, deadline)
         if self._reader is None:
-            self._asked = -_LATER
+            self._asked = -_REQUESTS_BEFORE_RETRY
         return self._reader
 
 
-def _reader(channel: wire.Channel, frame: wire.Frame) -> Reader | None:
+def _reader(channel: wire.Channel, frame: wire.Frame) -> BoardReader | None:
     """The board that an answer tells of, if there is one."""
     place = frame.read(BoardPlace)
     size, count = place.size, place.count
@@ -65,6 +72,7 @@ def _reader(channel: wire.Channel, frame: wire.Frame) -> Reader | None:
             return None
         raise malformed("a board without its size")
     layout, total = layout_of(frame.tensors[0].tobytes(), count)
-    if size != head_of(count) + total or any(dtype is None for dtype, *_ in layout):
+    places = [(dtype, shape, start) for dtype, shape, start, _ in layout if dtype is not None]
+    if size != head_of(count) + total or len(places) < count:
         raise malformed("a board of another size than its values")
-    return Reader(channel.mapped(size), [(dtype, shape, start) for dtype, shape, start, _ in layout])
+    return BoardReader(channel.mapped(size), places)

@@ -7,11 +7,17 @@ import threading
 import time
 import weakref
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import logging
 from tensorfleet.graph.operation import Operation
 from tensorfleet.state import long_waits
+
+if TYPE_CHECKING:
+    from tensorfleet.cluster.master.master import ClusterEngine
+    from tensorfleet.cluster.master.step_driver import StepDriver
+    from tensorfleet.cluster.transport import wire
+    from tensorfleet.cluster.transport.peers import Peer
 
 
 def awaited(ops: Iterable[Operation]) -> list[str]:
@@ -29,11 +35,11 @@ def awaited(ops: Iterable[Operation]) -> list[str]:
 class SlowSteps:
     """Looks at the steps under way, now and again; a step itself spends no time on it."""
 
-    def __init__(self, engines: Collection[Any]) -> None:
+    def __init__(self, engines: Collection[ClusterEngine]) -> None:
         self._engines = engines
         self._looking = threading.Lock()
         #: when each step under way was seen first
-        self._seen: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+        self._seen: weakref.WeakKeyDictionary[StepDriver, float] = weakref.WeakKeyDictionary()
         #: by what is waited for: after how many seconds the next line is due
         self._told: dict[str, float] = {}
 
@@ -51,7 +57,7 @@ class SlowSteps:
         finally:
             self._looking.release()
 
-    def _look_at(self, run: Any, now: float) -> None:
+    def _look_at(self, run: StepDriver, now: float) -> None:
         waited = now - self._seen.setdefault(run, now)
         if waited < long_waits.REPORT_SECONDS:
             return
@@ -63,8 +69,8 @@ class SlowSteps:
                 )
 
     @staticmethod
-    def _waits_of(run: Any) -> list[str]:
-        asked: list = []
+    def _waits_of(run: StepDriver) -> list[str]:
+        asked: list[tuple[int, Peer, wire.Channel]] = []
         with contextlib.suppress(RuntimeError):  # the step goes on in this moment
             asked = list(run._asked.values())
         return [

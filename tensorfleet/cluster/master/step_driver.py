@@ -1,4 +1,7 @@
-"""One step over several tasks: start the stages that can start, run one's own share, wait for the others' answers."""
+"""One step over several tasks: sends the stages that the machine (step_machine.py) starts, and waits for the answers.
+
+The sockets, threads and clocks of a step are here; what is decided about it is there.
+"""
 
 from __future__ import annotations
 
@@ -9,165 +12,152 @@ import select
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import beside
 from tensorfleet.cluster import messages
-from tensorfleet.cluster.master.shared_memory_reads import Posted
+from tensorfleet.cluster.master.cluster_program import ClusterProgram, StageProgram
+from tensorfleet.cluster.master.distributed_while import DividedLoop
 from tensorfleet.cluster.master.slow_steps import awaited
+from tensorfleet.cluster.master.step_machine import (
+    Ask,
+    Finish,
+    RunBeside,
+    RunHere,
+    StepMachine,
+    Wait,
+)
 from tensorfleet.cluster.messages import FAILED, RUN
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, failure
 from tensorfleet.cluster.transport.wire_dtype import full, thin
-from tensorfleet.graph.operation import Tensor
-from tensorfleet.passes.partition import MASTER, Stage
-from tensorfleet.passes.plan import Plan
-from tensorfleet.runtime.devices import let_go
+from tensorfleet.runtime.devices import collect_jax_garbage
+
+if TYPE_CHECKING:
+    from tensorfleet.cluster.master.master import ClusterEngine
+    from tensorfleet.runtime.trace import Collector
 
 SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
 
 
-class Work:
-    """One stage as the master runs it: a local program, or a number that a peer knows."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.peer: Peer | None = None
-        self.number = 0
-        self.program: Any = None
-        self.ins: list[int] = []
-        self.outs: list[int] = []
-        self.total = 1
-        #: positions of the values to send in 16 bits, with their names, and of those that come so
-        self.thin: dict[int, str] = {}
-        self.full: list[int] = []
-        self.followers: list[int] = []
-        self.waits = 0
-        #: positions of the values that are the same in every iteration of the loop it is in: the peer keeps them
-        self.fixed: frozenset[int] = frozenset()
-        #: whether the peer keeps handles or values of this stage until the whole step is over
-        self.holds = False
-        #: whether it only follows others, with nothing to do then
-        self.is_empty = False
-        #: where it is read without asking the peer, if it only reads
-        self.posted: Posted | None = None
-        self.takes = any(op.type.startswith("QueueDequeue") for op in stage.ops)
-
-
-class ClusterProgram:
-    """What one combination of fetches and feeds runs, over all tasks."""
-
-    def __init__(self, plan: Plan, work: list[Work], slots: dict[Tensor, int]) -> None:
-        self.plan = plan
-        self.work = work
-        self.template: list[Any] = [None] * len(slots)
-        for tensor, slot in slots.items():
-            if tensor in plan.constants:
-                self.template[slot] = plan.constants[tensor]
-        self.feeds = [slots[t] for t in plan.feeds]
-        self.fetches = [slots[t] for t in plan.fetches]
-        self.waits = [w.waits for w in work]
-        self.first = [i for i, n in enumerate(self.waits) if not n]
-        self.last = _last_uses(work, self.fetches)
-        #: whether all of it is the work of one other task, which is given nothing and gives nothing back
-        self.elsewhere = len(work) == 1 and work[0].peer is not None and not (work[0].ins or work[0].outs)
-
-
-def _last_uses(work: list[Work], fetches: list[int]) -> list[list[int]]:
-    """For each stage the slots whose values nobody else needs, so that they can be let go when it is done."""
-    users = Counter(slot for w in work for slot in w.ins)
-    if any(w.stage.task == MASTER for w in work):  # a loop looks for what it needs itself
-        return [[] for _ in work]
-    return [[slot for slot in w.ins if users[slot] == 1 and slot not in fetches] for w in work]
-
-
-class Run:
+class StepDriver:
     """One step under way."""
+
+    __slots__ = (
+        "__weakref__",
+        "_asked",
+        "_bell",
+        "_contexts",
+        "_finished",
+        "_forced",
+        "_how",
+        "_iterations",
+        "_machine",
+        "_over",
+        "_sent",
+        "_thread_of",
+        "_threads",
+        "_whole",
+        "collector",
+        "deadline",
+        "engine",
+        "number",
+        "program",
+        "values",
+    )
 
     def __init__(
         self,
-        engine: Any,
+        engine: ClusterEngine,
         program: ClusterProgram,
         number: int,
         deadline: float | None,
-        collector: Any,
-        whole: Run | None = None,
-        sent: set[Work] | None = None,
+        collector: Collector | None,
+        whole: StepDriver | None = None,
+        sent: set[StageProgram] | None = None,
         again: bool = False,
     ) -> None:
         self.engine = engine
-        #: whose fixed values have been sent since the loop began that this is an iteration of
+        #: the stages whose fixed values have been sent since the loop began that this is an iteration of
         self._sent = sent
         self._how = (messages.TRACED if collector is not None else 0) | (messages.AGAIN if again else 0)
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
         self._whole = whole
-        self._iterations = itertools.count(1)
-        self._holding: set[Peer] = set()
+        self._machine: StepMachine = StepMachine(program.rules, None if whole is None else whole._machine)
+        self._iterations: itertools.count[int] | None = None
         self.program = program
         self.number = number
         self.deadline = deadline
         self.collector = collector
-        self.reason: errors.OpError | None = None
-        self.values: list = []
-        self._waits: list[int] = []
-        self._ready: list[int] = []
+        self.values: list[Any] = []
         self._asked: dict[int, tuple[int, Peer, wire.Channel]] = {}  # by file descriptor
-        self._started: set[Peer] = set()
         self._contexts: list[Any] = []
         self._threads = 0
-        self._finished: queue.SimpleQueue = queue.SimpleQueue()
+        # Most steps need no thread: these are made for the first one.
+        self._finished: queue.SimpleQueue[tuple[int, Any]] | None = None
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self._over = self._forced = False
         self._thread_of = threading.get_ident()
 
-    def go(self, feeds: Sequence[Any]) -> list:
+    def go(self, feeds: Sequence[Any]) -> list[Any]:
         """Runs the step and returns the fetched values."""
         program = self.program
         values = self.values = program.template.copy()
         for slot, value in zip(program.feeds, feeds, strict=True):
             values[slot] = value
-        self._waits = program.waits.copy()
-        self._ready = program.first.copy()
+        decide = self._machine.decide
         try:
             while True:
-                self._start()
-                if self._ready:
-                    continue  # what others have been asked for may wait for it
-                if not self._asked and not self._threads:
-                    break
-                self._wait()
+                for action in decide():
+                    if isinstance(action, Ask):
+                        self._start(action.stage)
+                    elif isinstance(action, RunHere):
+                        self._done(action.stage, self._local(action.stage))
+                    elif isinstance(action, Wait):
+                        self._wait()
+                    elif isinstance(action, Finish):
+                        return [values[s] for s in program.fetches]
+                    elif isinstance(action, RunBeside):
+                        self._run_beside(action.stage)
+                    else:
+                        raise action.reason
         except BaseException as e:
             raise self._failed(e) from None
         finally:
-            self._over = True
-            self._let_go()
-            if self._bell is not None:
-                for end in self._bell:
-                    end.close()
-        return [values[s] for s in program.fetches]
+            self._end()
 
-    def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[Work]) -> list:
+    def _end(self) -> None:
+        """Releases what the step held, however it ended."""
+        self._over = True
+        holding = self._machine.over()
+        if holding:
+            self._tell(holding, "The step is over.")
+        if self._bell is not None:
+            for end in self._bell:
+                end.close()
+
+    def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[StageProgram]) -> list[Any]:
         """Runs an iteration of a loop, which ends with this step; `sent` is the same for all of them."""
         whole = self._whole or self
+        if whole._iterations is None:
+            whole._iterations = itertools.count(1)
         number = next(whole._iterations) * (messages.WHOLE_STEP + 1) + whole.number
-        run = Run(self.engine, program, number, self.deadline, self.collector, whole, sent)
-        self._began(run)
+        step = StepDriver(self.engine, program, number, self.deadline, self.collector, whole, sent)
+        self._began(step)
         try:
-            return run.go(feeds)
+            return step.go(feeds)
         finally:
-            self._contexts.remove(run)
+            self._contexts.remove(step)
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step from another thread."""
-        if self.reason is None:
-            self.reason = reason
+        tasks = self._machine.cancel(reason)
         for ctx in list(self._contexts):
             ctx.cancel(reason)
-        self._cancel_remote(str(reason.message))
+        self._tell(tasks, str(reason.message))
 
     def end(self, limit: float) -> None:
         """Waits until the step, which was cancelled, has ended; then ends the connections that hold it up."""
@@ -180,41 +170,25 @@ class Run:
     def _force(self) -> None:
         self._forced = True
         for ctx in list(self._contexts):
-            if isinstance(ctx, Run):
+            if isinstance(ctx, StepDriver):
                 ctx._force()
         for _, _, channel in list(self._asked.values()):
             channel.shut()
 
     # -- starting -------------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        """Sends what others are to do, then does one's own. What is done stays done, cancelled or not."""
-        if self.reason is not None and (self._ready or self._asked or self._threads):
-            raise self.reason
-        work = self.program.work
-        ready, self._ready = self._ready, []
-        own = []
-        for i in ready:
-            if work[i].peer is None:
-                own.append(i)
-            elif (seen := self._seen(work[i])) is not None:
-                self._done(i, seen)
-            else:
-                self._ask(i, work[i])
-        for n, i in enumerate(own):
-            alone = not self._asked and not self._threads and n == len(own) - 1
-            if work[i].program.inline or alone:
-                self._done(i, self._local(i))
-            else:
-                self._thread(i)
-
-    def _seen(self, work: Work) -> list | None:
-        """What a stage gives that need not be asked for."""
+    def _start(self, i: int) -> None:
+        """Has a task run a stage, unless what the stage gives need not be asked for."""
+        work = self.program.work[i]
         if work.is_empty:
-            return []
-        if work.posted is None or self.collector is not None:
-            return None
-        return work.posted.read(self.engine.handle, self.deadline)
+            self._done(i, ())
+            return
+        if work.posted is not None and self.collector is None:
+            values = work.posted.read(self.engine.handle, self.deadline)
+            if values is not None:
+                self._done(i, values)
+                return
+        self._ask(i, work)
 
     def _left(self) -> int:
         """Milliseconds until the deadline, 0 when there is none."""
@@ -225,16 +199,14 @@ class Run:
             raise self._late()
         return left
 
-    def _ask(self, i: int, work: Work) -> None:
+    def _ask(self, i: int, work: StageProgram) -> None:
         at = work.peer
         assert at is not None
         values = self.values
         asked = messages.Run(
             self.engine.handle, self.number, work.number, work.total, self._left(), self._how
         )
-        self._started.add(at)
-        if work.holds:
-            (self._whole or self)._holding.add(at)
+        self._machine.sent(i)
         channel = at.acquire(self.deadline)
         fd = channel.fileno()
         self._asked[fd] = i, at, channel
@@ -261,7 +233,7 @@ class Run:
             self._drop(fd)
             raise
 
-    def _sent_before(self, work: Work) -> Collection[int]:
+    def _sent_before(self, work: StageProgram) -> Collection[int]:
         """Positions of the values that an earlier iteration has sent, and that cannot have changed since."""
         assert self._sent is not None
         if work in self._sent:
@@ -273,12 +245,14 @@ class Run:
         _, at, channel = self._asked.pop(fd)
         at.drop(channel)
 
-    def _local(self, i: int) -> list:
+    def _local(self, i: int) -> Sequence[Any]:
         work = self.program.work[i]
         values = self.values
-        if work.stage.task == MASTER:
+        if isinstance(work.program, DividedLoop):
             return work.program.run(self)
-        return self.engine._engine.run(
+        engine = self.engine.local_engine
+        assert engine is not None  # or the stage would be another task's
+        return engine.run(
             work.program,
             [values[s] for s in work.ins],
             self._left(),
@@ -288,21 +262,22 @@ class Run:
 
     def _began(self, ctx: Any) -> None:
         self._contexts.append(ctx)
-        if self.reason is not None:
-            ctx.cancel(self.reason)
+        reason = self._machine.reason
+        if reason is not None:
+            ctx.cancel(reason)
 
-    def _thread(self, i: int) -> None:
-        """Runs a local stage that may wait beside the others."""
-        if self._bell is None:
-            self._bell = socket.socketpair()
-        bell = self._bell[1]
+    def _run_beside(self, i: int) -> None:
+        """Runs a stage of this process in a thread of its own."""
+        if self._bell is None or self._finished is None:
+            self._bell, self._finished = socket.socketpair(), queue.SimpleQueue()
+        bell, finished = self._bell[1], self._finished
 
         def attempt() -> None:
             try:
                 result: Any = self._local(i)
             except BaseException as e:
                 result = e
-            self._finished.put((i, result))
+            finished.put((i, result))
             with contextlib.suppress(OSError):  # nobody waits for a step that has failed meanwhile
                 bell.send(b"\0")
 
@@ -316,14 +291,10 @@ class Run:
         for slot in last:
             values[slot] = None
         if last:
-            let_go()
+            collect_jax_garbage()
         for slot, value in zip(work.outs, results, strict=True):
             values[slot] = value
-        waits = self._waits
-        for follower in work.followers:
-            waits[follower] -= 1
-            if not waits[follower]:
-                self._ready.append(follower)
+        self._machine.done(i)
 
     # -- waiting --------------------------------------------------------------------------------------
 
@@ -347,11 +318,11 @@ class Run:
             else:
                 self._collect()
 
-    def _poll(self, poll: select.poll) -> list:
-        found = wire.watchfully(lambda: poll.poll(0) or None)
-        while not found:
-            found = poll.poll(self._left() if self.deadline is not None else 1000)
-        return found
+    def _poll(self, poll: select.poll) -> list[tuple[int, int]]:
+        events = wire.busy_wait(lambda: poll.poll(0) or None)
+        while not events:
+            events = poll.poll(self._left() if self.deadline is not None else 1000)
+        return events
 
     def _answer(self, fd: int) -> None:
         i, at, channel = self._asked[fd]
@@ -373,7 +344,7 @@ class Run:
         del self._asked[fd]
         at.release(channel)
         if frame.kind == FAILED:
-            raise self._told(failure(frame))
+            raise self._located(failure(frame))
         if frame.fields and self.collector is not None:
             self.collector.add(frame.read(messages.Ran).events or ())
         for n in self.program.work[i].full:
@@ -381,7 +352,7 @@ class Run:
         self._done(i, frame.tensors)
 
     def _collect(self) -> None:
-        assert self._bell is not None
+        assert self._bell is not None and self._finished is not None
         self._bell[0].recv(1)
         i, result = self._finished.get_nowait()
         self._threads -= 1
@@ -407,12 +378,12 @@ class Run:
 
     def _awaited(self, i: int, at: Peer) -> str:
         """A task that has not answered, with the queues that it may wait for."""
-        found = ", ".join(awaited(self.program.work[i].stage.ops))
-        return f"{found} of {at.name}" if found else at.name
+        queues = ", ".join(awaited(self.program.work[i].stage.ops))
+        return f"{queues} of {at.name}" if queues else at.name
 
-    def _told(self, error: errors.OpError) -> errors.OpError:
+    def _located(self, error: errors.OpError) -> errors.OpError:
         """An error of another task, with the operation of this graph it is about."""
-        name = getattr(error, "remote_op", None)
+        name = error.remote_op
         op = self.engine.graph._by_name.get(name) if name else None
         if op is not None:
             error._op = op
@@ -420,27 +391,16 @@ class Run:
 
     def _failed(self, error: BaseException) -> BaseException:
         """Stops what is still running for this step everywhere, and gives the error to raise."""
-        reason = self.reason or errors.CancelledError(
-            None, None, "The step was cancelled by an earlier failure."
-        )
+        reason, tasks = self._machine.failed()
         for ctx in self._contexts:
             ctx.cancel(reason)
-        self._cancel_remote(reason.message)
+        self._tell(tasks, reason.message)
         self._settle()
-        if self.reason is not None and (self._forced or isinstance(error, errors.CancelledError)):
-            return self.reason
-        return error
+        return self._machine.error_to_raise(error, self._forced)
 
-    def _let_go(self) -> None:
-        """Tells those who keep handles for this step that it is over."""
-        holding, self._holding = self._holding, set()
-        self._tell(holding, "The step is over.")
-
-    def _cancel_remote(self, why: str) -> None:
-        self._tell(list(self._started), why)
-
-    def _tell(self, peers: Iterable[Peer], why: str) -> None:
-        for at in peers:
+    def _tell(self, tasks: Iterable[Hashable], why: str) -> None:
+        """Tells tasks that the step is over, or was given up."""
+        for at in cast("Iterable[Peer]", tasks):
             if at.gone:  # and the step with it: to ask would only take time
                 continue
             try:
@@ -449,11 +409,12 @@ class Run:
                 continue  # it is gone, and the step with it
 
     def _settle(self) -> None:
+        """Waits a little for the answers that are still due, so that their connections can be used again."""
         limit = time.monotonic() + SETTLING_SECONDS
         for i, at, channel in self._asked.values():
             try:
                 channel.sock.settimeout(max(limit - time.monotonic(), 0.01))
-                if channel.receive().kind == messages.OK and self.program.work[i].takes:
+                if self._machine.late_answer(i, channel.receive().kind == messages.OK):
                     channel.say(messages.Return())  # it came too late to be of use
                     channel.receive()
                 channel.sock.settimeout(None)
@@ -461,7 +422,7 @@ class Run:
             except (OSError, errors.OpError):
                 at.drop(channel)
         self._asked.clear()
-        while self._threads and time.monotonic() < limit:
+        while self._threads and self._finished is not None and time.monotonic() < limit:
             try:
                 self._finished.get(timeout=max(limit - time.monotonic(), 0.01))
             except queue.Empty:

@@ -12,9 +12,10 @@ import json
 import os
 import socket
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import settings
+from tensorfleet.cluster.membership.shutdown import end_script
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.transport.connection import (
     HANDSHAKE_SECONDS,
@@ -24,9 +25,12 @@ from tensorfleet.cluster.transport.connection import (
     split_address,
 )
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ServerDef
+
 PLACED, SERVES, MADE = settings.PLACED.name, settings.SERVES.name, settings.MADE.name
-_AGAIN = 75  # how a process ends that has asked for more tasks
-_MOST = 16  # tasks that are started on one machine without being asked for
+_MORE_TASKS_EXIT_CODE = 75  # EX_TEMPFAIL of sysexits.h: the launcher starts the script again, with all tasks
+_MAX_LOCAL_TASKS = 16  # that the launcher starts on one machine without being told to
 _moved: dict[str, str] = {}  # from the script's addresses to where the tasks are
 
 
@@ -57,7 +61,7 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     return ClusterSpec(jobs)
 
 
-def take_task_to_serve(made: Any) -> bool:
+def take_task_to_serve(made: ServerDef) -> bool:
     """Makes a server of the parameter server that this process was started as, where the script makes another task of it.
 
     Such a script has no code for parameter servers: in TensorFlow another program is started for them.
@@ -83,7 +87,7 @@ def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:
         _ask_for_all(cluster)
     if job == "ps" and cluster.jobs and job not in cluster.jobs:
         _say(f"the script's cluster has {' and '.join(cluster.jobs)}, and no ps: this task is not needed.")
-        raise SystemExit(0)
+        end_script(0)
     if (
         job in cluster.jobs
         and all(cluster.job_tasks(job))
@@ -91,7 +95,7 @@ def end_if_needless(cluster: ClusterSpec, job: str, index: int) -> None:
     ):
         count = cluster.num_tasks(job)
         _say(f"the script's cluster has {count} of job {job}: this task, {job}/{index}, is not needed.")
-        raise SystemExit(0)
+        end_script(0)
 
 
 def moved(target: str) -> str:
@@ -104,7 +108,7 @@ def _ask_for_all(cluster: ClusterSpec) -> None:
     """Ends this process, where its launcher starts all tasks of the script's cluster then: it had to guess how many."""
     counts = {job: cluster.num_tasks(job) for job in cluster.jobs}
     path = settings.MADE()
-    if path and sum(counts.values()) <= _MOST:
+    if path and sum(counts.values()) <= _MAX_LOCAL_TASKS:
         own = f"{path}.{os.getpid()}"
         try:
             with open(own, "w") as file:
@@ -113,7 +117,7 @@ def _ask_for_all(cluster: ClusterSpec) -> None:
         except OSError as error:
             _say(f"the launcher cannot be told of the script's cluster: {path}: {error.strerror}.")
             return
-        raise SystemExit(_AGAIN)
+        end_script(_MORE_TASKS_EXIT_CODE)
 
 
 def _say_what_is_missing(job: str, wanted: int, started: int) -> None:

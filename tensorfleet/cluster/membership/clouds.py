@@ -5,26 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.base.naming import export
-from tensorfleet.cluster.membership.resolvers import ClusterResolver, _names, format_master_url
+from tensorfleet.cluster.membership.resolvers import OwnTaskResolver, _names
 from tensorfleet.cluster.membership.spec import ClusterSpec
 
 
-class _Cloud(ClusterResolver):
-    """What both have in common: the address of a task."""
-
-    def master(
-        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
-    ) -> str:
-        """The address of a task, of this one by default; empty when it is not known which that is."""
-        job = self.task_type if task_type is None else task_type
-        index = self.task_id if task_id is None else task_id
-        if job is None or index is None:
-            return ""
-        return format_master_url(self.cluster_spec().task_address(job, index), rpc_layer or self.rpc_layer)
-
-
 @export(*_names("KubernetesClusterResolver"))
-class KubernetesClusterResolver(_Cloud):
+class KubernetesClusterResolver(OwnTaskResolver):
     """The pods with given labels, by job. Needs the `kubernetes` package, unless `override_client` is given."""
 
     def __init__(
@@ -69,7 +55,7 @@ def _kubernetes_client() -> Any:
 
 
 @export(*_names("GCEClusterResolver"))
-class GCEClusterResolver(_Cloud):
+class GCEClusterResolver(OwnTaskResolver):
     """The running machines of an instance group, all of one job. Needs `googleapiclient`, unless `service` is given."""
 
     def __init__(

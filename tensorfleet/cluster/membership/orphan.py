@@ -1,7 +1,7 @@
-"""A server that nobody needs any more: it says whom it waits for, and ends by itself when nobody comes.
+"""A server that nobody needs any more: it logs which tasks it waits for, and ends by itself when none comes.
 
-`Server.join` returns when every task of another job has said that it has finished. One that was killed, or was never
-started, says nothing. `Vigil` decides, from what is seen and when; `Guard` looks.
+`Server.join` returns when every task of another job has said that it has finished. A task that was killed, or was never
+started, says nothing. `OrphanPolicy` decides; `OrphanGuard` looks for the tasks.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ import threading
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.messages import Ping
 from tensorfleet.cluster.transport.peers import Peer
 
+if TYPE_CHECKING:
+    from tensorfleet.cluster.server import Server
+
 LIMIT = settings.ORPHAN_SECONDS.name
 EXIT_CODE = 69  # EX_UNAVAILABLE of sysexits.h
 NOTICE_SECONDS = 60.0
 _LOOK_SECONDS = 15.0
 _ANSWER_SECONDS = 1.0
-_NAMED = 3  # tasks in one line
+_MAX_NAMED_TASKS = 3  # in one line of the log
 
 
 def limit() -> float:
@@ -38,7 +41,7 @@ class Verdict:
     ends: bool
 
 
-class Vigil:
+class OrphanPolicy:
     """Decides when to say what a server waits for, and when it has waited long enough. No clock, no sockets."""
 
     def __init__(self, task: str, limit: float, now: float) -> None:
@@ -70,7 +73,7 @@ class Vigil:
         )
 
     def _names(self, missing: Collection[str], now: float) -> str:
-        named = [self._since(task, now) for task in sorted(missing)[:_NAMED]]
+        named = [self._since(task, now) for task in sorted(missing)[:_MAX_NAMED_TASKS]]
         more = len(missing) - len(named)
         return "; ".join(named) + (f"; and {more} more" if more else "")
 
@@ -91,14 +94,14 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-class Guard:
+class OrphanGuard:
     """Looks for the tasks that a server waits for, and at who is connected to it."""
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
         now = time.monotonic()
         self._limit = limit()
-        self._vigil = Vigil(server.task, self._limit, now)
+        self._policy = OrphanPolicy(server.task, self._limit, now)
         self._every = max(min(_LOOK_SECONDS, NOTICE_SECONDS, self._limit / 4 or _LOOK_SECONDS), 0.25)
         self._next = now + self._every
 
@@ -116,7 +119,7 @@ class Guard:
         self._next = now + self._every
         missing = {self._placed(name, task) for name, task in awaited.items() if name not in there}
         there = {self._placed(name, awaited[name]) for name in there}
-        verdict = self._vigil.look(missing, there, in_use, now)
+        verdict = self._policy.look(missing, there, in_use, now)
         if verdict is None:
             return None
         if verdict.ends:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.naming import export
 from tensorfleet.cluster.membership import tf_config
-from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.membership.spec import ClusterSpec, Tasks
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 
 def _names(name: str) -> list[str]:
@@ -24,9 +27,9 @@ def format_master_url(master: str, rpc_layer: str | None = None) -> str:
 class ClusterResolver(abc.ABC):
     """The base of all resolvers."""
 
-    task_type: Any = None
-    task_id: Any = None
-    rpc_layer: Any = None
+    task_type: str | None = None
+    task_id: int | None = None
+    rpc_layer: str | None = None
 
     @abc.abstractmethod
     def cluster_spec(self) -> ClusterSpec:
@@ -39,7 +42,10 @@ class ClusterResolver(abc.ABC):
         """The target for `tf.Session`; empty when there is no cluster."""
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """How many devices of each kind this task has."""
         from tensorfleet.runtime.devices import local_device_names
@@ -47,9 +53,23 @@ class ClusterResolver(abc.ABC):
         return dict(Counter(name.rsplit(":", 2)[-2] for name in local_device_names(config_proto)))
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str | None:
         """What the cluster runs in; empty when nobody said."""
         return ""
+
+
+class OwnTaskResolver(ClusterResolver):
+    """A resolver that knows which task this process is, by its own job and number."""
+
+    def master(
+        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
+    ) -> str:
+        """The address of a task, of this one by default; empty when it is not known which that is."""
+        job = self.task_type if task_type is None else task_type
+        index = self.task_id if task_id is None else task_id
+        if job is None or index is None:
+            return ""
+        return format_master_url(self.cluster_spec().task_address(job, index), rpc_layer or self.rpc_layer)
 
 
 @export(*_names("SimpleClusterResolver"))
@@ -72,11 +92,11 @@ class SimpleClusterResolver(ClusterResolver):
             raise TypeError("master must be a string.")
         self._cluster_spec = cluster_spec
         self._master = master
-        self._task_type = task_type
-        self._task_id = task_id
+        self.task_type = task_type
+        self.task_id = task_id
         self._environment = environment
         self._num_accelerators = num_accelerators
-        self._rpc_layer = rpc_layer
+        self.rpc_layer = rpc_layer
 
     def cluster_spec(self) -> ClusterSpec:
         """The cluster given."""
@@ -89,42 +109,18 @@ class SimpleClusterResolver(ClusterResolver):
         found = self._master
         if task_type is not None and task_id is not None:
             found = self._cluster_spec.task_address(task_type, task_id)
-        return format_master_url(found, rpc_layer or self._rpc_layer) if found else ""
-
-    @property
-    def task_type(self) -> str | None:
-        """The job of this task."""
-        return self._task_type
-
-    @task_type.setter
-    def task_type(self, value: str | None) -> None:
-        self._task_type = value
-
-    @property
-    def task_id(self) -> int | None:
-        """The number of this task."""
-        return self._task_id
-
-    @task_id.setter
-    def task_id(self, value: int | None) -> None:
-        self._task_id = value
+        return format_master_url(found, rpc_layer or self.rpc_layer) if found else ""
 
     @property
     def environment(self) -> str:
         """What the cluster runs in."""
         return self._environment
 
-    @property
-    def rpc_layer(self) -> str | None:
-        """The protocol."""
-        return self._rpc_layer
-
-    @rpc_layer.setter
-    def rpc_layer(self, value: str | None) -> None:
-        self._rpc_layer = value
-
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """As given, or as this task has."""
         if self._num_accelerators is not None:
@@ -191,8 +187,9 @@ class TFConfigClusterResolver(ClusterResolver):
 
         A `session_master` in `TF_CONFIG` is the address, whatever else is asked for.
         """
-        if (given := tf_config.read().fields.get("session_master")) is not None:
-            return given
+        session_master: str | None = tf_config.read().fields.get("session_master")
+        if session_master is not None:
+            return session_master
         cluster = self.cluster_spec()
         if sum(cluster.num_tasks(job) for job in cluster.jobs) <= 1:
             return ""
@@ -211,7 +208,7 @@ class TFConfigClusterResolver(ClusterResolver):
 class UnionResolver(ClusterResolver):
     """Several clusters as one; what else is asked is answered by the first."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:
         if not args:
             raise ValueError("At least one resolver is required.")
         if not all(isinstance(resolver, ClusterResolver) for resolver in args):
@@ -226,7 +223,7 @@ class UnionResolver(ClusterResolver):
 
     def cluster_spec(self) -> ClusterSpec:
         """The jobs of all; tasks of the same job one after the other, unless they are numbered."""
-        merged: dict[str, Any] = {}
+        merged: dict[str, Tasks] = {}
         for resolver in self._resolvers:
             for job, tasks in resolver.cluster_spec().as_dict().items():
                 merged[job] = _joined(job, merged[job], tasks) if job in merged else tasks
@@ -242,18 +239,21 @@ class UnionResolver(ClusterResolver):
         return self._resolvers[0].master(rpc_layer=rpc_layer)
 
     @property
-    def environment(self) -> Any:
+    def environment(self) -> str | None:
         """What the first cluster runs in."""
         return self._resolvers[0].environment
 
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """As the first resolver says."""
         return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
 
 
-def _joined(job: str, first: Any, second: Any) -> Any:
+def _joined(job: str, first: Tasks, second: Tasks) -> Tasks:
     if isinstance(first, list) and isinstance(second, list):
         return first + [address for address in second if address not in first]
     one, two = (dict(enumerate(t)) if isinstance(t, list) else dict(t) for t in (first, second))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
-from tensorfleet.cluster.membership import address_rewriting as moving
+from tensorfleet.cluster.membership import address_rewriting
 from tensorfleet.cluster.membership.spec import ClusterSpec
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto, ServerDef
 
-def server_def_of(given: Any, job: str | None, index: int | None, protocol: str | None, config: Any) -> Any:
+
+def server_def_of(
+    given: Any,
+    job: str | None,
+    index: int | None,
+    protocol: str | None,
+    config: ConfigProto | None,
+) -> ServerDef:
     """The `ServerDef` of a task. Ends a process that was started as a task which the script's cluster does not have."""
     from tensorfleet.base.protos import ServerDef
 
@@ -38,7 +47,7 @@ def server_def_of(given: Any, job: str | None, index: int | None, protocol: str 
     if not made.job_name or made.task_index < 0:
         raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
     cluster = ClusterSpec(made.cluster)
-    moving.end_if_needless(cluster, made.job_name, made.task_index)
+    address_rewriting.end_if_needless(cluster, made.job_name, made.task_index)
     there = f": the cluster is {cluster.as_dict()}."
     if made.job_name not in cluster.jobs:
         raise errors.InternalError(None, None, f'Job "{made.job_name}" was not defined in cluster{there}')

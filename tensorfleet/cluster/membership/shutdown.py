@@ -1,11 +1,11 @@
-"""Ending by itself: a task that finishes says goodbye to the others, and one that only serves ends when all have."""
+"""Shutdown: a task that finishes tells the others, and one that only serves ends when all others have."""
 
 from __future__ import annotations
 
 import multiprocessing
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 from tensorfleet.base import errors, settings
 from tensorfleet.base.platform.exit_threads import started
@@ -14,9 +14,12 @@ from tensorfleet.cluster.messages import Bye, Describe
 from tensorfleet.cluster.transport.connection import canonical
 from tensorfleet.cluster.transport.peers import Peer
 
-_SECONDS = 1.0  # to say goodbye to a task that may be gone itself
-_SECONDS_IN_TURN = 10.0  # to say it to all, where they cannot be told at the same time
-_LOOK_EVERY = 2.0
+if TYPE_CHECKING:
+    from tensorfleet.cluster.server import Server
+
+_CALL_SECONDS = 1.0  # to tell a task, which may be gone itself
+_ALL_CALLS_SECONDS = 10.0  # to tell all, one by one, where no thread can be started any more
+_LOOK_SECONDS = 2.0
 
 
 def script_ends_here() -> bool:
@@ -27,17 +30,26 @@ def script_ends_here() -> bool:
     return settings.ENDS_AT_JOIN() and multiprocessing.parent_process() is None
 
 
-class Farewells:
-    """What one server has heard of the others' ends."""
+def end_script(code: int) -> NoReturn:
+    """Ends the script of this process with an exit code, where TensorFlow would block for ever or another task goes on.
 
-    def __init__(self, server: Any) -> None:
+    The only place of the core outside the command that does so. It has to be the interpreter's own exception: a script run
+    by `python` has nobody to catch another, and its `finally` blocks and exit functions must run.
+    """
+    raise SystemExit(code)
+
+
+class ShutdownNotices:
+    """Tells other tasks of the end of this one, and ends a server when all others have ended."""
+
+    def __init__(self, server: Server) -> None:
         self._server = server
         self._gone: set[str] = set()  # their addresses: a chief may also be a worker
         self._ending = False  # somebody has finished its work: perhaps everybody has
         self._looked = 0.0
 
     def heard(self, task: str, served: bool) -> None:
-        """Another task has ended: its work is finished, or it only served and was told to stop."""
+        """Notes that another task has ended: its work is finished, or it only served and was told to stop."""
         places = [place for other, place in self._places().items() if task_name(*other) == task]
         if not places:
             return
@@ -46,10 +58,10 @@ class Farewells:
         self._looked = 0.0
 
     def look(self) -> None:
-        """Stops the server when nobody is left whom it could serve."""
+        """Stops the server when no task is left that it could serve."""
         if settings.STAYS():
             return
-        if not self._ending or time.monotonic() - self._looked < _LOOK_EVERY:
+        if not self._ending or time.monotonic() - self._looked < _LOOK_SECONDS:
             return
         self._looked = time.monotonic()
         if all(self._finished(job, index) for job, index in self._others()):
@@ -79,13 +91,13 @@ class Farewells:
         """Whether another task only serves. One that cannot be asked may be about to start."""
         at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
-            return at.call(Describe(), time.monotonic() + _SECONDS).joined
+            return at.call(Describe(), time.monotonic() + _CALL_SECONDS).joined
         except errors.OpError:
             return False
         finally:
             at.forget()
 
-    def say(self) -> None:
+    def announce(self) -> None:
         """Tells every other task that this one has ended."""
         if self._server._stopping.is_set():
             return
@@ -96,7 +108,7 @@ class Farewells:
         """Tells every other task that has not ended that this one's work is finished, or that it only served."""
         # Parameter servers first: they wait for this, and there may be no time to tell everybody in turn.
         others = sorted(self._others(), key=lambda task: task[0] != "ps")
-        limit = time.monotonic() + _SECONDS_IN_TURN
+        limit = time.monotonic() + _ALL_CALLS_SECONDS
         threads = []
         for job, index in others:
             thread = threading.Thread(target=self._tell, args=(job, index, served), daemon=True)
@@ -105,12 +117,12 @@ class Farewells:
             elif time.monotonic() < limit:
                 self._tell(job, index, served)
         for thread in threads:
-            thread.join(2 * _SECONDS)
+            thread.join(2 * _CALL_SECONDS)
 
     def _tell(self, job: str, index: int, served: bool) -> None:
         at = Peer(task_name(job, index), self._server.cluster.task_address(job, index), watched=False)
         try:
-            at.call(Bye(self._server.task, served), time.monotonic() + _SECONDS)
+            at.call(Bye(self._server.task, served), time.monotonic() + _CALL_SECONDS)
         except (errors.OpError, OSError):
             return
         finally:

@@ -6,16 +6,19 @@ import itertools
 import os
 import re
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tensorfleet.base.naming import publish
-from tensorfleet.cluster.membership.resolvers import ClusterResolver, _names, format_master_url
+from tensorfleet.cluster.membership.resolvers import OwnTaskResolver, _names
 from tensorfleet.cluster.membership.spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
 
 _ASK_SECONDS = 60
 
 
-class SlurmClusterResolver(ClusterResolver):
+class SlurmClusterResolver(OwnTaskResolver):
     """Tasks of jobs, in the order of their names, on the nodes of a Slurm allocation.
 
     Each node has `tasks_per_node` of them at ports from `port_base` on, each with its `gpus_per_task`.
@@ -86,18 +89,11 @@ class SlurmClusterResolver(ClusterResolver):
         """The job and number of this task; None before `cluster_spec` was asked for."""
         return self.task_type, self.task_id
 
-    def master(
-        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
-    ) -> str:
-        """The address of a task, of this one by default; empty before its place is known."""
-        job = self.task_type if task_type is None else task_type
-        index = self.task_id if task_id is None else task_id
-        if job is None or index is None:
-            return ""
-        return format_master_url(self.cluster_spec().task_address(job, index), rpc_layer or self.rpc_layer)
-
     def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
         """The GPUs of each node."""
         return {"GPU": self._gpus_per_node}

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base.naming import export
+
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ClusterDef
+
+
+#: The tasks of a job: their addresses, or the addresses by number where numbers are left out.
+Tasks: TypeAlias = list[str] | dict[int, str]
+#: What makes a `ClusterSpec`. Addresses and names may also be bytes.
+ClusterLike: TypeAlias = "ClusterSpec | ClusterDef | dict[str, Any]"
 
 
 @export("train.ClusterSpec")
@@ -15,7 +24,7 @@ class ClusterSpec:
     leave some out), from a `ClusterDef`, or from another ClusterSpec.
     """
 
-    def __init__(self, cluster: Any) -> None:
+    def __init__(self, cluster: ClusterLike) -> None:
         self._jobs: dict[str, dict[int, str]] = {}
         if isinstance(cluster, ClusterSpec):
             self._jobs = {name: dict(cluster._jobs[name]) for name in sorted(cluster._jobs)}
@@ -59,16 +68,16 @@ class ClusterSpec:
             return []
         return [job.get(i) for i in range(max(job) + 1)]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Tasks]:
         """Job names to lists of addresses; to dicts by number where numbers are left out."""
-        found: dict[str, Any] = {}
+        found: dict[str, Tasks] = {}
         for name, tasks in self._jobs.items():
             indices = sorted(tasks)
             dense = bool(indices) and indices == list(range(len(indices)))
             found[name] = [tasks[i] for i in indices] if dense else dict(tasks)
         return found
 
-    def as_cluster_def(self) -> Any:
+    def as_cluster_def(self) -> ClusterDef:
         """This cluster as a `ClusterDef`."""
         from tensorfleet.base.protos import ClusterDef
 
@@ -100,7 +109,7 @@ class ClusterSpec:
         return f"ClusterSpec({{{inner}}})"
 
 
-def _tasks(name: Any, tasks: Any) -> dict[int, str]:
+def _tasks(name: object, tasks: object) -> dict[int, str]:
     if isinstance(tasks, (list, tuple)):
         return {i: _text(address, "Task address") for i, address in enumerate(tasks)}
     if isinstance(tasks, dict):
@@ -115,7 +124,7 @@ def _tasks(name: Any, tasks: Any) -> dict[int, str]:
     )
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: object, what: str) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):

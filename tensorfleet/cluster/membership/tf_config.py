@@ -62,7 +62,7 @@ def read(environ: Mapping[str, str] = os.environ) -> TFConfig:
     return _checked(_parsed(text, source), source)
 
 
-def _parsed(text: str, source: str) -> dict:
+def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as e:
@@ -78,7 +78,7 @@ def _parsed(text: str, source: str) -> dict:
     return found
 
 
-def _checked(found: dict, source: str) -> TFConfig:
+def _checked(found: dict[str, Any], source: str) -> TFConfig:
     cluster, task = found.get("cluster") or {}, found.get("task") or {}
     for name, value in (("cluster", cluster), ("task", task)):
         if not isinstance(value, dict):
@@ -94,7 +94,7 @@ def _checked(found: dict, source: str) -> TFConfig:
     return config
 
 
-def _index(task: dict, source: str) -> int | None:
+def _index(task: dict[str, Any], source: str) -> int | None:
     given = task.get("index")
     if given is None:
         return None

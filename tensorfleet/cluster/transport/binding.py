@@ -15,7 +15,7 @@ from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.peers import patience
 
 BIND = settings.BIND.name
-_TELL_EVERY = 5.0
+_LOG_EVERY_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
 
 
@@ -39,7 +39,7 @@ def place(host: str, port: int) -> tuple[str, int]:
 
 def listen(task: str, address: str, host: str, port: int) -> list[socket.socket]:
     """Sockets that listen for a task at a place. A name that nobody knows yet is waited for."""
-    began = told = time.monotonic()
+    began = last_logged = time.monotonic()
     limit = began + patience()
     where = f"{connection.joined(host, port)}"
     if where != address:
@@ -53,8 +53,8 @@ def listen(task: str, address: str, host: str, port: int) -> list[socket.socket]
                 raise _unresolved(task, host, now - began, why) from None
         except OSError as e:
             raise _failed(task, where, port, e) from None
-        if now - told >= _TELL_EVERY:
-            told = now
+        if now - last_logged >= _LOG_EVERY_SECONDS:
+            last_logged = now
             logging.warning(
                 "%s waits for the name %s to resolve, to listen there (for %d s: %s). Is it spelled right? %s sets another place "
                 "to listen.",

@@ -9,17 +9,19 @@ import socket
 import struct
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.messages import Hello, Welcome
-from tensorfleet.cluster.transport import handshake as greeting
-from tensorfleet.cluster.transport import tls, wire
+from tensorfleet.cluster.transport import handshake, tls, wire
 from tensorfleet.kernels.interruptible_calls import Background
 
 if TYPE_CHECKING:
     import ssl
 
+#: An entry of `socket.getaddrinfo`: family, kind, protocol, canonical name, address.
+AddressInfo: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 HANDSHAKE_SECONDS = 10.0
 SILENT = "it accepted the connection and said nothing"
 LOOPBACK = {"localhost", "127.0.0.1", "::1", "[::1]"}
@@ -178,7 +180,7 @@ def _over_tls(sock: socket.socket, context: ssl.SSLContext, address: str, limit:
         rest = _unread(secure) if tls.is_plain_text(e) else None
         secure.close()
         if rest is not None:
-            raise greeting.answered_in_plain(address, rest) from None
+            raise handshake.answered_in_plain(address, rest) from None
         raise
     except BaseException:
         secure.close()
@@ -188,7 +190,7 @@ def _over_tls(sock: socket.socket, context: ssl.SSLContext, address: str, limit:
 def _unread(sock: socket.socket) -> bytes:
     """What has come and was not read, as bytes, whatever was made of those before them."""
     try:
-        return socket.socket.recv(sock, greeting.OPENING, socket.MSG_DONTWAIT)
+        return socket.socket.recv(sock, handshake.OPENING, socket.MSG_DONTWAIT)
     except OSError:
         return b""
 
@@ -202,7 +204,7 @@ _lookups: dict[tuple[str, int], Background] = {}  # under way
 os.register_at_fork(after_in_child=_lookups.clear)
 
 
-def addresses(host: str, port: int, seconds: float) -> list:
+def addresses(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
     """The addresses of a host, as `getaddrinfo` gives them. Whom that asks may never answer: it is waited for so long."""
     if is_loopback(host):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -215,7 +217,8 @@ def addresses(host: str, port: int, seconds: float) -> list:
     if not lookup.done.wait(seconds):
         raise TimeoutError(f"looking up the name {host} took longer than {seconds:.1f} s")
     _lookups.pop((host, port), None)
-    return lookup.outcome()
+    infos: list[AddressInfo] = lookup.outcome()
+    return infos
 
 
 def _is_ours(sock: socket.socket) -> bool:
@@ -270,18 +273,18 @@ def _connect(address: str, secret: bytes, hello: Hello, seconds: float) -> tuple
 def _prove(sock: socket.socket, address: str, secret: bytes, limit: float) -> None:
     """Checks that the other side is a server of the same cluster, and proves the same of this process."""
     secure = hasattr(sock, "pending")
-    said, mine = greeting.opening()
+    said, mine = handshake.opening()
     sock.settimeout(_left(limit))
     sock.sendall(said)
     answer = b""
-    while len(answer) < greeting.OPENING + greeting.PROOF:
-        answer += _some(sock, greeting.OPENING + greeting.PROOF - len(answer), not answer, limit)
-        greeting.check_answer(address, answer, secure)
+    while len(answer) < handshake.OPENING + handshake.PROOF:
+        answer += _some(sock, handshake.OPENING + handshake.PROOF - len(answer), not answer, limit)
+        handshake.check_answer(address, answer, secure)
     try:
-        proof = greeting.check_servers_proof(address, answer, mine, secret)
+        proof = handshake.check_servers_proof(address, answer, mine, secret)
     except errors.UnauthenticatedError:
         with contextlib.suppress(OSError):  # it may have gone
-            sock.sendall(greeting.DISAGREES)
+            sock.sendall(handshake.DISAGREES)
         raise
     sock.sendall(proof)
 

@@ -223,25 +223,25 @@ class RefusalLog:
     """Decides which refusals become lines of the log: one a minute for each host and reason, however many come."""
 
     _QUIET_SECONDS = 60.0
-    _MOST = 256  # hosts and reasons that are remembered
+    _MAX_REMEMBERED = 256  # hosts and reasons that are remembered
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], float] = {}
-        self._untold: dict[tuple[str, str], int] = {}
+        self._logged: dict[tuple[str, str], float] = {}
+        self._unlogged: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
 
     def line(self, host: str, reason: str, now: float) -> str | None:
         """The words for a refusal now, or None when they were said a moment ago."""
         key = host, reason
         with self._lock:
-            if now - self._told.get(key, -self._QUIET_SECONDS) < self._QUIET_SECONDS:
-                self._untold[key] = self._untold.get(key, 0) + 1
+            if now - self._logged.get(key, -self._QUIET_SECONDS) < self._QUIET_SECONDS:
+                self._unlogged[key] = self._unlogged.get(key, 0) + 1
                 return None
-            for old in [k for k, at in self._told.items() if now - at >= self._QUIET_SECONDS and k != key]:
-                del self._told[old]
-                self._untold.pop(old, None)
-            if len(self._told) >= self._MOST:
+            for old in [k for k, at in self._logged.items() if now - at >= self._QUIET_SECONDS and k != key]:
+                del self._logged[old]
+                self._unlogged.pop(old, None)
+            if len(self._logged) >= self._MAX_REMEMBERED:
                 return None
-            self._told[key] = now
-            more = self._untold.pop(key, 0)
+            self._logged[key] = now
+            more = self._unlogged.pop(key, 0)
         return f"{reason} ({more} more since the last such line)" if more else reason

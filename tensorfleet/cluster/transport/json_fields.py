@@ -13,13 +13,16 @@ import json
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.cluster.transport.tensor_bytes import malformed
 
+if TYPE_CHECKING:
+    from tensorfleet.runtime.values import Values
+
 MAX_INTEGER = (1 << 64) - 1
 _Struct = TypeVar("_Struct")
-_Reader = Callable[[Any], Any]
+_Reader = Callable[[object], Any]
 
 
 class _Mismatch(Exception):
@@ -33,7 +36,7 @@ class _Mismatch(Exception):
         return _Mismatch(self.why, name, *self.path)
 
 
-def encode(struct: Any) -> bytes:
+def encode(struct: object) -> bytes:
     """A dataclass as JSON. Fields that have their default are left out, and nothing is sent for no fields at all."""
     said = _said(struct)
     return json.dumps(said, default=_said).encode() if said else b""
@@ -48,11 +51,12 @@ def decode(cls: type[_Struct], data: bytes) -> _Struct:
     return read(cls, value)
 
 
-def read(cls: type[_Struct], value: Any) -> _Struct:
+def read(cls: type[_Struct], value: object) -> _Struct:
     """The dataclass that a JSON object describes. Raises the error for a malformed message."""
     try:
         hint: Any = cls
-        return _reader_of(hint)(value)
+        struct: _Struct = _reader_of(hint)(value)
+        return struct
     except _Mismatch as e:
         where = f" in '{'.'.join(e.path)}'" if e.path else ""
         raise malformed(f"{cls.__name__}{where} {e.why}") from None
@@ -67,7 +71,7 @@ def _defaults(cls: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _said(struct: Any) -> dict[str, Any]:
+def _said(struct: object) -> dict[str, Any]:
     """The fields of a dataclass that have to be said."""
     cls: Any = type(struct)
     values = [(name, getattr(struct, name), default) for name, default in _defaults(cls)]
@@ -93,7 +97,7 @@ def _reader_of(hint: Any) -> _Reader:
     return _PLAIN[hint]
 
 
-def _read_integer(value: Any) -> int:
+def _read_integer(value: object) -> int:
     if type(value) is not int:
         raise _Mismatch("is not an integer")
     if not 0 <= value <= MAX_INTEGER:
@@ -101,8 +105,8 @@ def _read_integer(value: Any) -> int:
     return value
 
 
-def _plain_reader(kind: type, name: str) -> _Reader:
-    def read(value: Any) -> Any:
+def _plain_reader(kind: type[Any], name: str) -> _Reader:
+    def read(value: object) -> Any:
         if type(value) is not kind:
             raise _Mismatch(f"is not {name}")
         return value
@@ -121,12 +125,12 @@ _PLAIN: dict[Any, _Reader] = {
 def _list_reader(of: Any) -> _Reader:
     item = _reader_of(of)
 
-    def read(value: Any) -> list:
+    def read(value: object) -> Values:
         if type(value) is not list:
             raise _Mismatch("is not a list")
         return [item(v) for v in value]
 
-    def read_strings(value: Any) -> list:
+    def read_strings(value: object) -> list[str]:
         # Most lists are names, of which a graph has thousands: one pass without a call for each.
         if type(value) is not list or not all([type(v) is str for v in value]):
             raise _Mismatch("is not a list of strings")
@@ -136,7 +140,7 @@ def _list_reader(of: Any) -> _Reader:
 
 
 def _tuple_reader(items: list[_Reader]) -> _Reader:
-    def read(value: Any) -> tuple:
+    def read(value: object) -> tuple[Any, ...]:
         if type(value) is not list or len(value) != len(items):
             raise _Mismatch(f"is not a list of {len(items)}")
         return tuple([item(v) for item, v in zip(items, value, strict=True)])
@@ -145,7 +149,7 @@ def _tuple_reader(items: list[_Reader]) -> _Reader:
 
 
 def _dict_reader(item: _Reader) -> _Reader:
-    def read(value: Any) -> dict:
+    def read(value: object) -> dict[str, Any]:
         if type(value) is not dict:
             raise _Mismatch("is not an object")
         return {k: item(v) for k, v in value.items()}
@@ -154,7 +158,7 @@ def _dict_reader(item: _Reader) -> _Reader:
 
 
 def _union_reader(choices: list[_Reader]) -> _Reader:
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         wrong: list[_Mismatch] = []
         for choice in choices:
             try:
@@ -171,7 +175,7 @@ def _struct_reader(cls: Any) -> _Reader:
     readers = {name: _reader_of(hints[name]) for name, _ in _defaults(cls)}
     required = {name for name, default in _defaults(cls) if default is dataclasses.MISSING}
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         if type(value) is not dict:
             raise _Mismatch("is not an object")
         if not readers.keys() >= value.keys():

@@ -1,8 +1,8 @@
-"""The door of a task: sockets that accept anybody, and let in only those who prove the token in time.
+"""Accepting connections: anybody may connect, and only clients that authenticate with the token in time are served.
 
-Strangers cost next to nothing: until a connection has proved the token it has no thread, only a place among a limited
-number of others that are watched together, and nothing but the proof is read from it. Whoever takes too long, says
-something else, or comes when all places are taken by newer ones, is shown out.
+Strangers cost next to nothing. Until a connection has authenticated it has no thread, only one of a limited number of
+places that are polled together, and nothing but the proof of the token is read from it. A connection that takes too long,
+says something else, or is the oldest when all places are taken, is closed.
 """
 
 from __future__ import annotations
@@ -13,37 +13,38 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.cluster.messages import Hello, Welcome
-from tensorfleet.cluster.transport import connection, wire
-from tensorfleet.cluster.transport import handshake as greeting
+from tensorfleet.cluster.transport import connection, handshake, wire
 from tensorfleet.cluster.transport.handshake import OPENING, PROOF, Refused
 
-_PLACES = 256  # connections that have not proved the token yet
-_AT_ONCE = 64  # connections accepted before others get their turn
-_UNREAD = (
-    1 << 16
-)  # bytes that are read and thrown away before a connection is closed: else its refusal might get lost
+if TYPE_CHECKING:
+    import ssl
+
+_MAX_PENDING = 256  # connections that have not authenticated yet: each is an open file
+_MAX_ACCEPTS_AT_ONCE = 64  # then the connections that are waiting get their turn
+# Read and thrown away before a refused connection is closed: with bytes unread, TCP would drop the refusal.
+_MAX_DISCARDED_BYTES = 1 << 16
 
 
-class _Visitor:
-    """A connection that has not proved the token yet."""
+class _PendingConnection:
+    """A connection that has not authenticated yet."""
 
     def __init__(self, sock: socket.socket, secure: bool, host: str, name: str) -> None:
-        self.sock: Any = sock
+        self.sock: socket.socket = sock
         self.host, self.name = host, name
         self.limit = time.monotonic() + connection.HANDSHAKE_SECONDS
-        self.greeting = secure  # TLS comes first
+        self.in_tls_handshake = secure
         self.heard = bytearray()
         self.proof: bytes | None = None  # what must come now; before that, the opening
 
     def listen(self, secret: bytes) -> bool:
-        """Takes in what has come; whether the token is proved. Raises OSError when it never will be."""
-        if self.greeting:
-            self._greet()
+        """Reads the bytes that have come; returns whether the client has authenticated. Raises OSError when it never will."""
+        if self.in_tls_handshake:
+            self._continue_tls()
         while True:
             due = OPENING if self.proof is None else PROOF
             more = self.sock.recv(due - len(self.heard))
@@ -51,26 +52,27 @@ class _Visitor:
             if not more:
                 raise self._left() or ConnectionError("nobody is there")
             if self.proof is None:
-                greeting.check_opening(bytes(self.heard))
+                handshake.check_opening(bytes(self.heard))
             if len(self.heard) < due:
                 continue
             if self.proof is not None:
-                greeting.check_proof(bytes(self.heard), self.proof)
+                handshake.check_proof(bytes(self.heard), self.proof)
                 return True
-            answer, self.proof = greeting.challenge(secret, bytes(self.heard))
+            answer, self.proof = handshake.challenge(secret, bytes(self.heard))
             self.heard.clear()
             if self.sock.send(answer) < len(answer):
                 raise ConnectionError("it does not read")
 
-    def _greet(self) -> None:
-        """Goes on with the beginning of TLS, which somebody who does not speak it would not understand."""
+    def _continue_tls(self) -> None:
+        """Continues the TLS handshake; refuses a client that does not speak TLS in plain text."""
         import ssl
 
         heard = socket.socket.recv(self.sock, OPENING, socket.MSG_PEEK)
-        if heard and not self.heard and not greeting.is_tls(heard):
-            raise greeting.refuse_plain(heard)
+        if heard and not self.heard and not handshake.is_tls(heard):
+            raise handshake.refuse_plain(heard)
         self.heard += heard[:1]  # has begun
         try:
+            assert isinstance(self.sock, ssl.SSLSocket)
             self.sock.do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise
@@ -78,26 +80,26 @@ class _Visitor:
             raise Refused(
                 f"the TLS handshake failed: {e.reason or e}. Are both certificates of one authority?"
             ) from e
-        self.greeting = False
+        self.in_tls_handshake = False
         self.heard.clear()
 
     def _left(self) -> Refused | None:
-        return greeting.left_early(bytes(self.heard), self.proof is not None)
+        return handshake.left_early(bytes(self.heard), self.proof is not None)
 
-    def refusal_of_the_slow(self) -> Refused:
-        """Why it is shown out when its time is over."""
-        return greeting.too_slow(bytes(self.heard), self.proof is not None)
+    def too_slow(self) -> Refused:
+        """Why it is closed when its time is over."""
+        return handshake.too_slow(bytes(self.heard), self.proof is not None)
 
     def answer(self, refused: Refused) -> None:
-        """Tells why it is not let in, as far as it would understand that and reads it at once."""
+        """Tells the client why it is refused, if it would understand that and reads it at once."""
         if refused.answer:
             with contextlib.suppress(OSError):
                 socket.socket.send(self.sock, refused.answer)
-                socket.socket.recv(self.sock, _UNREAD)
+                socket.socket.recv(self.sock, _MAX_DISCARDED_BYTES)
 
 
 class Listener:
-    """Accepts connections on some sockets and passes on those that have proved the token."""
+    """Accepts connections on some sockets and serves those that have authenticated."""
 
     def __init__(
         self,
@@ -106,10 +108,10 @@ class Listener:
         welcome: Callable[[], Welcome],
         let_in: Callable[[wire.Channel, Hello], None],
         largest: int,
-        context: Any = None,
+        context: ssl.SSLContext | None = None,
         task: str = "This server",
     ) -> None:
-        """With `context`, those who come over TCP must speak TLS. `task` is who refuses, in the log."""
+        """With `context`, clients must speak TLS over TCP. `task` is the name of this end in the log."""
         self._sockets = sockets
         self._secret = secret
         self._welcome = welcome
@@ -117,9 +119,9 @@ class Listener:
         self._largest = largest
         self._context = context
         self._task = task
-        self._refusals = greeting.RefusalLog()
+        self._refusals = handshake.RefusalLog()
         self._selector = selectors.DefaultSelector()
-        self._waiting: dict[socket.socket, _Visitor] = {}
+        self._pending: dict[socket.socket, _PendingConnection] = {}
         self._wake, self._woken = socket.socketpair()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -133,19 +135,19 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Stops accepting, and shows out everybody who has not been let in."""
+        """Stops accepting, and closes every connection that has not authenticated."""
         self._closed = True
         with contextlib.suppress(OSError):
             self._wake.send(b"\0")
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(1.0)  # then the address is free again
 
-    def forsake(self) -> None:
-        """Lets go of everything in a forked process: the one that forked it listens on."""
+    def abandon_after_fork(self) -> None:
+        """Closes everything in a forked process. Its parent goes on listening."""
         self._close_all()
 
     def _close_all(self) -> None:
-        for sock in [*self._sockets, *self._waiting, self._wake, self._woken]:
+        for sock in [*self._sockets, *self._pending, self._wake, self._woken]:
             sock.close()
         self._selector.close()
 
@@ -154,67 +156,67 @@ class Listener:
         try:
             while not self._closed:
                 ready: list[Any] = [
-                    k.fileobj for k, _ in self._selector.select(1.0 if self._waiting else None)
+                    k.fileobj for k, _ in self._selector.select(1.0 if self._pending else None)
                 ]
                 for sock in ready:
-                    if sock in self._waiting:
+                    if sock in self._pending:
                         self._listen(sock)
                 for sock in doors.intersection(ready):
                     self._accept(sock)
-                self._show_out_the_slow()
+                self._close_slow()
         finally:
             self._close_all()
 
     def _accept(self, door: socket.socket) -> None:
-        for _ in range(_AT_ONCE):
+        for _ in range(_MAX_ACCEPTS_AT_ONCE):
             try:
                 sock, at = door.accept()
             except BlockingIOError:
                 return
             except OSError:  # gone again, or no file descriptor left
-                if self._waiting:
+                if self._pending:
                     self._make_room()
                 else:
                     time.sleep(0.05)  # for somebody to leave
                 return
-            if len(self._waiting) >= _PLACES:
+            if len(self._pending) >= _MAX_PENDING:
                 self._make_room()
             sock.setblocking(False)
             self._receive(sock, at)
 
     def _receive(self, sock: socket.socket, at: Any) -> None:
         is_local = sock.family == socket.AF_UNIX
-        secure = self._context is not None and not is_local
+        context = None if is_local else self._context
         try:
             host, name = connection.other_end(sock, at)
             connection.tuned(sock)
-            if secure:
-                sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            if context is not None:
+                sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError:
             sock.close()
             return
-        self._waiting[sock] = _Visitor(sock, secure, host, name)
+        self._pending[sock] = _PendingConnection(sock, context is not None, host, name)
         self._selector.register(sock, selectors.EVENT_READ)
 
     def _listen(self, sock: socket.socket) -> None:
-        """Hears a visitor, and lets it in when it has proved the token."""
-        visitor = self._waiting[sock]
+        """Reads from a pending connection, and serves it when it has authenticated."""
+        pending = self._pending[sock]
         try:
-            if not visitor.listen(self._secret):
+            if not pending.listen(self._secret):
                 return
         except OSError as error:
             if not _needs_more(error):
                 if isinstance(error, Refused):
-                    self._refuse(visitor, error)
-                self._show_out(sock)
+                    self._refuse(pending, error)
+                self._close(sock)
             return
-        self._take_out(sock)
+        self._forget(sock)
         serving = threading.Thread(target=self._enter, args=(sock,), name="tensorfleet-serve", daemon=True)
         if not started(serving):
             sock.close()  # this process is ending
 
     def _enter(self, sock: socket.socket) -> None:
-        """Exchanges welcomes, then serves the connection in this thread."""
+        """Exchanges the first frames, then serves the connection in this thread."""
         try:
             channel, hello = connection.welcome(sock, self._welcome(), self._largest)
         except (OSError, errors.OpError, ValueError):
@@ -222,31 +224,31 @@ class Listener:
             return
         self._let_in(channel, hello)
 
-    def _refuse(self, visitor: _Visitor, refused: Refused) -> None:
-        visitor.answer(refused)
-        line = self._refusals.line(visitor.host, refused.reason, time.monotonic())
+    def _refuse(self, pending: _PendingConnection, refused: Refused) -> None:
+        pending.answer(refused)
+        line = self._refusals.line(pending.host, refused.reason, time.monotonic())
         if line is not None:
-            logging.warning("%s refused a connection from %s: %s", self._task, visitor.name, line)
+            logging.warning("%s refused a connection from %s: %s", self._task, pending.name, line)
 
-    def _show_out_the_slow(self) -> None:
+    def _close_slow(self) -> None:
         now = time.monotonic()
-        for sock, visitor in list(self._waiting.items()):
-            if now < visitor.limit:
-                return  # the others came later
-            self._refuse(visitor, visitor.refusal_of_the_slow())
-            self._show_out(sock)
+        for sock, pending in list(self._pending.items()):
+            if now < pending.limit:
+                return  # in order of arrival: the others came later
+            self._refuse(pending, pending.too_slow())
+            self._close(sock)
 
     def _make_room(self) -> None:
-        """Shows out whoever has waited longest, of those who have said nothing if there are any."""
-        silent = (s for s, v in self._waiting.items() if v.proof is None)
-        self._show_out(next(silent, next(iter(self._waiting))))
+        """Closes the oldest connection, if possible one that has not sent a valid opening: a client of ours is nearly done."""
+        silent = (s for s, v in self._pending.items() if v.proof is None)
+        self._close(next(silent, next(iter(self._pending))))
 
-    def _take_out(self, sock: socket.socket) -> None:
+    def _forget(self, sock: socket.socket) -> None:
         self._selector.unregister(sock)
-        del self._waiting[sock]
+        del self._pending[sock]
 
-    def _show_out(self, sock: socket.socket) -> None:
-        self._take_out(sock)
+    def _close(self, sock: socket.socket) -> None:
+        self._forget(sock)
         sock.close()
 
 

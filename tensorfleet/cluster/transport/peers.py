@@ -17,10 +17,11 @@ from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
 from tensorfleet.cluster.transport.token import token
 
 _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
-_PINGS = 8  # while a task may be silent
-_PING_SECONDS = 1.0  # at most between two: the other side may be less patient than this one
-_TELL_EVERY = 5.0
-_RETRY_FIRST, _RETRY_MOST = 0.02, 0.5
+# A task is asked this often before its silence is too long: one lost answer is not the end.
+_PINGS_PER_SILENCE = 8
+_PING_SECONDS = 1.0  # at most between two: the other side may allow for less silence than this one
+_REPORT_EVERY_SECONDS = 5.0
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.02, 0.5
 _Answer = TypeVar("_Answer", bound=Answer)
 _Taken = TypeVar("_Taken")
 
@@ -127,7 +128,7 @@ class Peer:
         limit = began + (patience() if waits else silence())
         if deadline is not None:
             limit = deadline if waits else min(deadline, limit)
-        told, pause = began, _RETRY_FIRST
+        told, pause = began, _FIRST_RETRY_SECONDS
         while True:
             try:
                 return self._open(max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
@@ -135,7 +136,7 @@ class Peer:
                 now, why = time.monotonic(), e.strerror or str(e)
                 if now >= limit or not waits:
                     raise self._unreachable(e, now - began, now >= limit and waits) from None
-            if time.monotonic() - told >= _TELL_EVERY:
+            if time.monotonic() - told >= _REPORT_EVERY_SECONDS:
                 told = time.monotonic()
                 logging.warning(
                     "CreateSession still waiting for response from worker: %s (%s, for %d s: %s). Is it started, and is "
@@ -146,7 +147,7 @@ class Peer:
                     why,
                 )
             time.sleep(min(pause, max(limit - time.monotonic(), 0.0)))
-            pause = min(pause * 1.5, _RETRY_MOST)
+            pause = min(pause * 1.5, _MAX_RETRY_SECONDS)
 
     def _open(self, seconds: float) -> wire.Channel:
         limit = time.monotonic() + seconds
@@ -290,7 +291,7 @@ class Peer:
                 break
             for look in on_ping:
                 look()
-            pause.wait(min(silent / _PINGS, _PING_SECONDS))
+            pause.wait(min(silent / _PINGS_PER_SILENCE, _PING_SECONDS))
         if self._control is channel:
             self.forget()
 
@@ -316,7 +317,7 @@ def failure(frame: wire.Frame) -> errors.OpError:
     """The error that a FAILED frame carries; its operation is looked up by whoever knows the graph."""
     failed = frame.read(Failed)
     kind = errors._BY_CODE.get(failed.code, errors.UnknownError)
-    error = kind(None, None, failed.message)
+    error: errors.OpError = kind(None, None, failed.message)
     error.remote_op = failed.op
     return error
 

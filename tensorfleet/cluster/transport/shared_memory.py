@@ -1,9 +1,9 @@
 """Memory shared by the two ends of a connection within one machine: large tensors are copied once, not through a socket.
 
-The sender copies the body of a frame into a segment (memory with no name, whose descriptor goes with the first frame
-that uses it) and sends only where it is. The receiver's tensors lie in that very memory. The segment's first byte is 1
-from then on until the receiver holds none of those tensors any more, and only then is it filled again. When all
-segments are taken the body goes through the socket.
+The sender copies the body of a frame into a segment (anonymous memory, whose descriptor goes with the first frame that
+uses it) and sends only where it is. The receiver's tensors lie in that very memory. The segment's first byte is 1 from
+then on until the receiver holds none of those tensors any more, and only then is it filled again. When all segments are
+taken, the body goes through the socket.
 
 Tensors that lie in memory which can be lent (runtime/shared_memory/shared_variables.py), as the large variables of a server do, are not copied at all: the
 receiver is told where they are, and gives them back by clearing the byte of the loan.
@@ -21,47 +21,52 @@ import socket
 import struct
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
-from tensorfleet.runtime.shared_memory import mapping
-from tensorfleet.runtime.shared_memory import shared_variables as lending
+from tensorfleet.runtime.shared_memory import mapping, shared_variables
 
-LEAST = 1 << 15  # smaller bodies go through the socket
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array, Dims
+
+MIN_BYTES = 1 << 15  # bytes: smaller bodies are sent through the socket sooner than placed
 PLACE = struct.Struct("<BBQ")  # number of the segment, whether its descriptor comes along, its size
-# Which tensor, the byte of the loan; of the memory: whether its descriptor comes along, its number and size.
+# Which tensor, the byte of the loan; of its block: whether the descriptor comes along, the number and size.
 LOAN = struct.Struct("<HHBQQ")
-MOST_LOANS = 32  # in a frame
-ROOM = socket.CMSG_SPACE((1 + MOST_LOANS) * struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
-_MOST = 4  # segments in each direction of a connection
-_MOST_BYTES = 512 << 20
-_FORGET = 32  # frames
-_HEAD = 64
+MAX_LOANS = 32  # in a frame
+ROOM = socket.CMSG_SPACE((1 + MAX_LOANS) * struct.calcsize("i")) if hasattr(socket, "CMSG_SPACE") else 0
+_MAX_SEGMENTS = 4  # in each direction of a connection
+_MAX_BODY_BYTES = 512 << 20
+_FORGET_AFTER_FRAMES = 32  # that used other memory: both ends count the same frames
+_HEAD_BYTES = 64
 _TAKEN = 1
 
 
-def is_possible(sock: Any) -> bool:
+def is_possible(sock: socket.socket) -> bool:
     """Whether the other end of a socket is in the same machine and can be given memory."""
     return sys.platform == "linux" and getattr(sock, "family", None) == socket.AF_UNIX
 
 
-class Segment:
+class SharedSegment:
     """One piece of shared memory."""
 
     def __init__(self, memory: Any, used: int) -> None:
         self.memory = memory
         self.size = len(memory)
         self.used = used
-        self._laid_out: tuple[list, list] = [], []  # kinds of arrays, and where they were put
+        self._laid_out: tuple[list[tuple[np.dtype[Any], Dims]], list[Array]] = (
+            [],
+            [],
+        )  # kinds of arrays, and where they were put
 
     def fill(self, arrays: list[np.ndarray], starts: list[int]) -> None:
         """Copies a body into it."""
         kinds = [(a.dtype, a.shape) for a in arrays]
         if kinds != self._laid_out[0]:  # the same places will do for the same kinds of arrays
             places = [
-                np.ndarray(a.shape, a.dtype, self.memory, _HEAD + start)
+                np.ndarray(a.shape, a.dtype, self.memory, _HEAD_BYTES + start)
                 for a, start in zip(arrays, starts, strict=True)
             ]
             self._laid_out = kinds, places
@@ -70,25 +75,28 @@ class Segment:
 
     @property
     def is_free(self) -> bool:
-        return self.memory[0] != _TAKEN
+        is_free: bool = self.memory[0] != _TAKEN
+        return is_free
 
 
 class _Segments:
     """The memory of one direction: segments by number, and what was lent."""
 
     def __init__(self) -> None:
-        self.segments: dict[int, Segment] = {}
-        self.lent: dict[int, list] = {}  # by number: when it was used last, and (for a borrower) the memory
+        self.segments: dict[int, SharedSegment] = {}
+        self.lent: dict[
+            int, list[Any]
+        ] = {}  # by number: when it was used last, and (for a borrower) the memory
         self.frames = 0
 
     def count(self) -> None:
         """One more frame has used shared memory; what was not used for long is forgotten."""
         self.frames += 1
         for number, segment in list(self.segments.items()):
-            if self.frames - segment.used > _FORGET:
+            if self.frames - segment.used > _FORGET_AFTER_FRAMES:
                 del self.segments[number]
         for number, (used, _) in list(self.lent.items()):
-            if self.frames - used > _FORGET:
+            if self.frames - used > _FORGET_AFTER_FRAMES:
                 del self.lent[number]
 
 
@@ -97,7 +105,7 @@ class Outbox(_Segments):
 
     def __init__(self) -> None:
         super().__init__()
-        self._loans: list[lending.Loan] = []
+        self._loans: list[shared_variables.Loan] = []
 
     def lend(self, arrays: list[np.ndarray]) -> tuple[list[int], bytes, list[int]]:
         """Lends what can be lent of some tensors: their places, what to say of them, and descriptors to send along."""
@@ -105,24 +113,24 @@ class Outbox(_Segments):
         told: list[bytes] = []
         descriptors: list[int] = []
         for i, value in enumerate(arrays):
-            home = lending.home_of(value) if value.nbytes >= lending.LEAST else None
-            loan = home.lend(value) if home is not None and len(places) < MOST_LOANS else None
-            if home is None or loan is None:
+            block = shared_variables.block_of(value) if value.nbytes >= shared_variables.MIN_BYTES else None
+            loan = block.lend(value) if block is not None and len(places) < MAX_LOANS else None
+            if block is None or loan is None:
                 continue
             self._loans.append(loan)
-            fresh = home.number not in self.lent
+            fresh = block.number not in self.lent
             if fresh:
-                descriptors.append(os.dup(home.descriptor))
-            self.lent[home.number] = [self.frames + 1, None]
+                descriptors.append(os.dup(block.descriptor))
+            self.lent[block.number] = [self.frames + 1, None]
             places.append(i)
-            told.append(LOAN.pack(i, loan.place, fresh, home.number, home.size))
+            told.append(LOAN.pack(i, loan.place, fresh, block.number, block.size))
         if places:
             self._loans = [loan for loan in self._loans if loan.is_open()]
             self.count()
         return places, b"".join(told), descriptors
 
     def abandon(self) -> None:
-        """Nothing will be heard of the borrower any more."""
+        """Gives up the borrower: its loans may be held for ever."""
         loans, self._loans = self._loans, []
         for loan in loans:
             loan.lose()
@@ -131,9 +139,9 @@ class Outbox(_Segments):
 
     def put(self, arrays: list[np.ndarray], starts: list[int], total: int) -> tuple[bytes, int | None] | None:
         """Copies a body into a segment: says where, with the descriptor of a new one. None when it cannot."""
-        if total > _MOST_BYTES:
+        if total > _MAX_BODY_BYTES:
             return None
-        wanted = _HEAD + total
+        wanted = _HEAD_BYTES + total
         number, descriptor = self._free(wanted), None
         if number is None:
             number = self._vacant()
@@ -156,12 +164,15 @@ class Outbox(_Segments):
 
     def _vacant(self) -> int | None:
         """A number for a new segment; one whose segment is too small gives way."""
-        return next((n for n in range(_MOST) if n not in self.segments or self.segments[n].is_free), None)
+        return next(
+            (n for n in range(_MAX_SEGMENTS) if n not in self.segments or self.segments[n].is_free), None
+        )
 
     def _make(self, number: int, wanted: int) -> int:
-        step = max(1 << 16, 1 << (wanted.bit_length() - 3))  # room for a body that grows a little
+        # Up to a quarter more: a body that grows a little fits the next time.
+        step = max(1 << 16, 1 << (wanted.bit_length() - 3))
         descriptor, memory = mapping.make(mapping.room(-(-wanted // step) * step))
-        self.segments[number] = Segment(memory, self.frames)
+        self.segments[number] = SharedSegment(memory, self.frames)
         return descriptor
 
 
@@ -174,7 +185,7 @@ class Inbox(_Segments):
         self._leases: dict[int, Any] = {}
         self._numbers = itertools.count()
 
-    def keep(self, told: list) -> None:
+    def keep(self, told: list[tuple[int, int, bytes]]) -> None:
         """Takes the descriptors that came along with some bytes."""
         for level, kind, data in told:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -189,28 +200,28 @@ class Inbox(_Segments):
         """The body of a frame; its segment is free again when nothing of it is held any more."""
         number, fresh, size = PLACE.unpack(place)
         if fresh:
-            if number >= _MOST:
+            if number >= _MAX_SEGMENTS:
                 raise _refused("too many segments")
-            self.segments[number] = Segment(self.map_whole(size), self.frames)
+            self.segments[number] = SharedSegment(self.map_whole(size), self.frames)
         segment = self.segments.get(number)
-        if segment is None or segment.size != size or _HEAD + total > size:
+        if segment is None or segment.size != size or _HEAD_BYTES + total > size:
             raise _refused("a segment that was never shared")
         segment.used = self.frames + 1
         self.count()
-        return self._leased(segment.memory, 0, total, _HEAD)
+        return self._leased(segment.memory, 0, total, _HEAD_BYTES)
 
     def borrow(self, told: bytes) -> list[tuple[int, np.ndarray]]:
         """Which tensors of a frame are lent, with their bytes: each is given back when nothing of it is held any more."""
         found = []
         for i, byte, fresh, number, size in LOAN.iter_unpack(told):
-            whole = lending.room(size)
+            whole = shared_variables.room(size)
             if fresh:
                 self.lent[number] = [0, self.map_whole(whole)]
             used = self.lent.get(number)
-            if used is None or byte >= lending.HEAD or len(used[1]) != whole:
+            if used is None or byte >= shared_variables.HEAD_BYTES or len(used[1]) != whole:
                 raise _refused("memory that was never lent")
             used[0] = self.frames + 1
-            body = self._leased(used[1], byte, size, lending.HEAD)
+            body = self._leased(used[1], byte, size, shared_variables.HEAD_BYTES)
             found.append((i, body))
         self.count()
         return found
@@ -223,6 +234,7 @@ class Inbox(_Segments):
         try:
             seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
             real = os.fstat(descriptor).st_size
+            # Memory that could shrink would kill this process with SIGBUS when it reads.
             if not seals & fcntl.F_SEAL_SHRINK or real != size or mapping.room(size) != size:
                 raise _refused("shared memory that could be taken away")
             return mapping.mapped(descriptor, size)
@@ -236,7 +248,7 @@ class Inbox(_Segments):
         body.flags.writeable = False
         leases, key = self._leases, next(self._numbers)
 
-        def give_back(_: Any) -> None:
+        def give_back(_: object) -> None:
             memory[byte] = 0
             del leases[key]
 

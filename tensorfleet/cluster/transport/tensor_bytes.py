@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
+from tensorfleet.base.types import Dims
 
+#: A tensor in a body: its element type (None for strings), shape, start and bytes.
+TensorLayout: TypeAlias = tuple[np.dtype[Any] | None, Dims, int, int]
 ALIGNMENT = 64
-_DIMENSIONS = 254
-_REMEMBERED_BLOB = 1 << 14
-_SMALL = 1 << 14  # tensors up to this many bytes are copied into one buffer: fewer pieces to send
+_MAX_DIMENSIONS = 254  # as TensorFlow has
+_MAX_CACHED_LAYOUTS = 4096
+_MAX_CACHED_BLOB_BYTES = 1 << 14
+_MAX_JOINED_BYTES = 1 << 14  # of a tensor: smaller ones are copied into one buffer, for fewer pieces to send
 _NUMBERS = frozenset("fiubc")
 
 
@@ -27,8 +31,9 @@ def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-_described: dict[tuple, tuple[bytes, list[int], int]] = {}
-_layouts: dict[bytes, tuple[list, int]] = {}
+# A step sends the same kinds of tensors again and again: their descriptions are made and read once.
+_described: dict[tuple[tuple[np.dtype[Any], Dims], ...], tuple[bytes, list[int], int]] = {}
+_layouts: dict[bytes, tuple[list[TensorLayout], int]] = {}
 
 
 def describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.ndarray]]:
@@ -42,7 +47,7 @@ def describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.n
         found = blob, ends[:-1], ends[-1]
         if any(a is not data for a, data in zip(arrays, sent, strict=True)):
             return *found, sent  # how long strings are is not known from their shapes
-        if len(_described) > 4096:
+        if len(_described) > _MAX_CACHED_LAYOUTS:
             _described.clear()
         _described[key] = found
     return *found, arrays
@@ -60,20 +65,20 @@ def _strings(array: np.ndarray) -> np.ndarray:
     return np.frombuffer(ends.tobytes() + b"".join(texts), np.uint8)
 
 
-def layout_of(blob: bytes, count: int) -> tuple[list, int]:
+def layout_of(blob: bytes, count: int) -> tuple[list[TensorLayout], int]:
     """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
     found = _layouts.get(blob)
     if found is not None:
         if len(found[0]) != count:
             raise malformed(f"descriptions of {len(found[0])} tensors where there are {count}")
         return found
-    tensors: list = []
+    tensors: list[TensorLayout] = []
     position = start = 0
     try:
         for _ in range(count):
             code, rank, size = struct.unpack_from("<BBQ", blob, position)
             position += 10
-            if rank > _DIMENSIONS:
+            if rank > _MAX_DIMENSIONS:
                 raise malformed(f"a tensor of {rank} dimensions")
             shape = struct.unpack_from(f"<{rank}q", blob, position)
             position += 8 * rank
@@ -83,14 +88,14 @@ def layout_of(blob: bytes, count: int) -> tuple[list, int]:
         raise malformed("a tensor's description is cut off") from None
     if position != len(blob):
         raise malformed("bytes are left after the tensors' descriptions")
-    if len(blob) <= _REMEMBERED_BLOB:
-        if len(_layouts) > 4096:
+    if len(blob) <= _MAX_CACHED_BLOB_BYTES:
+        if len(_layouts) > _MAX_CACHED_LAYOUTS:
             _layouts.clear()
         _layouts[blob] = tensors, start
     return tensors, start
 
 
-def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
+def _checked(code: int, shape: Dims, size: int) -> tuple[np.dtype[Any] | None, Dims]:
     try:
         dtype = dtypes.as_dtype(code)
     except TypeError:
@@ -107,7 +112,7 @@ def _checked(code: int, shape: tuple, size: int) -> tuple[Any, tuple]:
     return dtype.np_dtype, shape
 
 
-def read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
+def read_strings(data: np.ndarray, shape: Dims) -> np.ndarray:
     count = math.prod(shape)
     ends = data[: count * 8].view("<u8") if count else np.zeros(0, "<u8")
     raw = data[count * 8 :].tobytes()
@@ -121,7 +126,7 @@ def read_strings(data: np.ndarray, shape: tuple) -> np.ndarray:
     return found.reshape(shape)
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: object) -> np.ndarray:
     """A step's value as an array to send. Objects that live in one process cannot be sent."""
     array = value if type(value) is np.ndarray else np.asarray(value)
     if array.dtype.kind in _NUMBERS:
@@ -138,14 +143,14 @@ def as_array(value: Any) -> np.ndarray:
     return array
 
 
-def pieces_of(arrays: list[np.ndarray]) -> list:
+def pieces_of(arrays: list[np.ndarray]) -> list[Any]:
     """What to send of some arrays, each padded: large ones from where they are, small ones together."""
     pieces: list[Any] = []
     small = bytearray()
     for array in arrays:
         size = array.nbytes
         gap = padded(size) - size
-        if size <= _SMALL:
+        if size <= _MAX_JOINED_BYTES:
             small += array.tobytes()
             small += bytes(gap)
             continue

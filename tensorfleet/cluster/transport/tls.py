@@ -31,7 +31,7 @@ _NOT_TLS = {
     "UNEXPECTED_MESSAGE",
     "UNKNOWN_PROTOCOL",
 }
-_contexts: dict[tuple, ssl.SSLContext] = {}
+_contexts: dict[tuple[str, bool], ssl.SSLContext] = {}
 
 
 def folder() -> str | None:

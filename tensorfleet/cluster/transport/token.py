@@ -16,8 +16,8 @@ import stat
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.naming import export
 
-_BYTES = 32
-_FEWEST = 16  # characters: whoever can connect can try out tokens as fast as a computer counts
+_TOKEN_BYTES = 32
+_MIN_CHARACTERS = 16  # characters: whoever can connect can try out tokens as fast as a computer counts
 _warned: set[bytes] = set()  # what was warned of, as a digest
 
 
@@ -34,7 +34,7 @@ secured = Settings()
 
 @export("fleet.secure")
 def secure(
-    token: str | bytes | None = None, tls: str | os.PathLike | None = None, mutual: bool | None = None
+    token: str | bytes | None = None, tls: str | os.PathLike[str] | None = None, mutual: bool | None = None
 ) -> None:
     """Sets how servers and sessions made from now on in this process protect their connections.
 
@@ -68,13 +68,13 @@ def token() -> bytes:
 def _checked(found: bytes) -> bytes:
     """A token that the user has chosen, with a warning if it can be guessed."""
     digest = hashlib.sha256(found).digest()
-    if len(found) < _FEWEST and digest not in _warned:
+    if len(found) < _MIN_CHARACTERS and digest not in _warned:
         _warned.add(digest)
         logging.warning(
             "The cluster token has only %d characters, and can be guessed by trying: whoever guesses it can run any graph in "
             "the cluster. Use %d or more, for example what `openssl rand -hex 32` prints.",
             len(found),
-            _FEWEST,
+            _MIN_CHARACTERS,
         )
     return found
 
@@ -93,7 +93,7 @@ def _own() -> bytes:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         made = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
         with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
-            f.write(secrets.token_hex(_BYTES))
+            f.write(secrets.token_hex(_TOKEN_BYTES))
         try:
             os.link(made, path)  # whole or not at all, and never over another's
         except FileExistsError:

@@ -44,21 +44,26 @@ from tensorfleet.cluster.transport.tensor_bytes import (
 
 _HEADER = struct.Struct("<4sBBHIIIQ")
 _MAGIC = b"TFLT"
-_LONGEST_TEXT = 64 << 20  # of the fields and of the descriptors
-_LARGE = 1 << 20
+# The fields and the descriptors of a frame may be this long: far above any real graph, far below what hurts a server.
+_MAX_TEXT_BYTES = 64 << 20
+# Memory for a body of this size is kept for the next one: to ask the system for fresh pages takes longer than to fill them.
+_MIN_SPARE_BYTES = 1 << 20
 _SHARED, _LENT = 1, 2  # the body is in shared memory; some tensors are in lent memory
 _LOANS = struct.Struct("<HI")  # how many tensors are lent, length of their descriptors
 # As plain numbers: to combine the enumerated ones takes longer than to look for a message.
-_AT_ONCE = int(socket.MSG_DONTWAIT)
-_PEEK = int(socket.MSG_PEEK) | _AT_ONCE
+_DONT_WAIT = int(socket.MSG_DONTWAIT)
+_PEEK = int(socket.MSG_PEEK) | _DONT_WAIT
 _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
-# Seconds for which a frame is looked for before going to sleep: an answer, and the next question.
-_MOMENT, _SHORT_MOMENT = 1e-3, 3e-4
-_ANOTHER_RAN = 2e-4  # a look takes longer than this only when another thread had the core meanwhile
+# How long to busy-wait for a frame before going to sleep. An answer on one machine takes 20 to 500 us; to be woken up
+# takes 50 us and more. The next request of a client comes later than that as a rule, so a server waits less.
+_ANSWER_SPIN_SECONDS, _REQUEST_SPIN_SECONDS = 1e-3, 3e-4
+_PREEMPTED_SECONDS = 2e-4  # a look takes longer than this only when another thread had the core meanwhile
 _CROWDED_SECONDS = 0.02
-_MOST_REMEMBERED = 1000
+# Of the stages whose answers were slow to come; a client with more of them forgets all and learns again.
+_MAX_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
-_MOST_PIECES = 512  # a system call takes only so many
+_MAX_PIECES = 512  # sendmsg takes at most IOV_MAX (1024 on Linux) at once
+_Seen = TypeVar("_Seen")
 _Message = TypeVar("_Message", bound=Message)
 
 
@@ -67,7 +72,7 @@ class Frame:
 
     __slots__ = ("fields", "kind", "tensors")
 
-    def __init__(self, kind: int, fields: bytes, tensors: list) -> None:
+    def __init__(self, kind: int, fields: bytes, tensors: list[Any]) -> None:
         self.kind = kind
         self.fields = fields
         self.tensors = tensors
@@ -83,36 +88,38 @@ class Frame:
         return found
 
 
-# -- waiting a moment ---------------------------------------------------------------------------------
+# -- busy-waiting -------------------------------------------------------------------------------------
 
 _watching = threading.Lock()
 _crowded_until = 0.0  # others wanted this core a moment ago
 
 
-def watchfully(look: Callable[[], Any], moment: float = _MOMENT, gives_way: bool = False) -> Any:
-    """What `look` finds within a moment, or None: the caller goes to sleep then.
+def busy_wait(
+    look: Callable[[], _Seen | None], seconds: float = _ANSWER_SPIN_SECONDS, gives_way: bool = False
+) -> _Seen | None:
+    """Calls `look` until it gives something or the time is over; None then, and the caller goes to sleep.
 
-    Most answers come within a millisecond, and a sleeping thread takes a good part of one to wake up. Whoever
-    else could run goes first, and one thread of a process watches at a time. One that `gives_way` stops when another
-    wants its core, and watches for nothing for a while: the system moves threads to a core that sleeps, not to one that watches.
+    Most answers come within a millisecond, and a sleeping thread takes a good part of one to wake up. Other threads that
+    could run go first, and only one thread of a process busy-waits at a time. With `gives_way` it stops when another
+    thread wants its core, and does not begin again for a while: the system moves threads to idle cores only.
     """
     global _crowded_until
-    found, watching = look(), _watching
-    if found is not None or not _SEVERAL_CORES or not watching.acquire(blocking=False):
-        return found
+    seen, watching = look(), _watching
+    if seen is not None or not _SEVERAL_CORES or not watching.acquire(blocking=False):
+        return seen
     try:
         now = time.monotonic()
-        until = now + moment
+        until = now + seconds
         if gives_way and now < _crowded_until:
             return None
-        while found is None and now < until:
+        while seen is None and now < until:
             os.sched_yield()
-            found = look()
+            seen = look()
             before, now = now, time.monotonic()
-            if gives_way and now - before > _ANOTHER_RAN:
+            if gives_way and now - before > _PREEMPTED_SECONDS:
                 _crowded_until = now + _CROWDED_SECONDS
                 break
-        return found
+        return seen
     finally:
         watching.release()
 
@@ -128,13 +135,13 @@ class Channel:
         self.sock = sock
         self.largest = largest
         self._asks = asks
-        self._moment = _MOMENT if asks else _SHORT_MOMENT
+        self._moment = _ANSWER_SPIN_SECONDS if asks else _REQUEST_SPIN_SECONDS
         self.owner = ""  # whose it is, where it was accepted
         #: what the last reply on it took from queues, until it is known to have arrived
         self.handed: Any = None
         #: what was asked or answered last: it tells how soon the next frame comes
         self.after: Any = None
-        self._slow: set = set()  # after these it took longer than is worth watching
+        self._slow: set[Any] = set()  # after these it took longer than is worth watching
         self._secure = hasattr(sock, "pending")  # speaks TLS
         self._sent = self._received = 0
         self._buffer = bytearray(1 << 16)
@@ -215,11 +222,16 @@ class Channel:
         self, kind: int, fields: bytes = b"", values: Sequence[Any] = (), along: Sequence[int] = ()
     ) -> None:
         """Sends one frame, and descriptors of memory `along` with it: they are closed here."""
+        if not values and not along:  # most requests and many answers: nothing to describe, lend or place
+            header = _HEADER.pack(_MAGIC, kind, 0, 0, self._sent, len(fields), 0, 0)
+            self._sent = (self._sent + 1) & 0xFFFFFFFF
+            self.sock.sendall(header + fields)
+            return
         arrays, loans, descriptors = self._lend([as_array(v) for v in values])
         descriptors += along
         blob, starts, total, arrays = describe(arrays)
         placed = None
-        if self._outbox is not None and total >= shared.LEAST:
+        if self._outbox is not None and total >= shared.MIN_BYTES:
             placed = self._outbox.put(arrays, starts, total)
         where = (_SHARED if placed else 0) | (_LENT if loans else 0)
         header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self._sent, len(fields), len(blob), total)
@@ -257,14 +269,14 @@ class Channel:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _send_all(self, pieces: list) -> None:
+    def _send_all(self, pieces: list[Any]) -> None:
         if len(pieces) == 1 or self._secure:
             for piece in pieces:
                 self.sock.sendall(piece)
             return
         views = [memoryview(p) for p in pieces]
         while views:
-            sent = self.sock.sendmsg(views[:_MOST_PIECES])
+            sent = self.sock.sendmsg(views[:_MAX_PIECES])
             while views and sent >= len(views[0]):
                 sent -= len(views.pop(0))
             if sent:
@@ -279,7 +291,7 @@ class Channel:
         if number != self._received:
             raise malformed(f"it is number {number} where {self._received} was due")
         self._received = (number + 1) & 0xFFFFFFFF
-        if fields_size + blob_size > _LONGEST_TEXT or size > self.largest:
+        if fields_size + blob_size > _MAX_TEXT_BYTES or size > self.largest:
             raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
         fields = self._take(fields_size)
         if not count and (size or blob_size):
@@ -316,7 +328,7 @@ class Channel:
         if self._inbox is None:
             raise malformed("shared memory over a network")
         count, blob_size = _LOANS.unpack(self._take(_LOANS.size))
-        if count > shared.MOST_LOANS or blob_size > _LONGEST_TEXT:
+        if count > shared.MAX_LOANS or blob_size > _MAX_TEXT_BYTES:
             raise malformed(f"it claims {count} lent tensors, described by {blob_size} bytes")
         layout, _ = layout_of(self._take(blob_size), count)
         found = []
@@ -348,17 +360,17 @@ class Channel:
         return found
 
     def _read(self, view: memoryview) -> int:
-        """Some bytes, as soon as there are any. What was slow to come the last time is not watched for."""
+        """Reads some bytes, as soon as there are any. It does not busy-wait for answers that were slow last time."""
         if self._secure or self.sock.gettimeout() is not None:
             return self._receive(view, 0)
         began = time.monotonic()
         got = None
         if self.after not in self._slow:
-            got = watchfully(lambda: self._receive_now(view), self._moment, gives_way=not self._asks)
+            got = busy_wait(lambda: self._receive_now(view), self._moment, gives_way=not self._asks)
         if got is None:
             got = self._receive(view, 0)
             if time.monotonic() - began > self._moment:
-                if len(self._slow) > _MOST_REMEMBERED:
+                if len(self._slow) > _MAX_REMEMBERED:
                     self._slow.clear()
                 self._slow.add(self.after)
             else:
@@ -367,7 +379,7 @@ class Channel:
 
     def _receive_now(self, view: memoryview) -> int | None:
         try:
-            return self._receive(view, _AT_ONCE)
+            return self._receive(view, _DONT_WAIT)
         except BlockingIOError:
             return None
 
@@ -397,7 +409,7 @@ class Channel:
         raw = self._spare
         if held or raw is None or raw.size != size + ALIGNMENT:
             raw = np.empty(size + ALIGNMENT, np.uint8)
-            if size >= _LARGE:
+            if size >= _MIN_SPARE_BYTES:
                 self._spare = raw
         shift = -raw.ctypes.data % ALIGNMENT
         body = raw[shift : shift + size]

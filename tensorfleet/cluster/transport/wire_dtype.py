@@ -13,20 +13,24 @@ import atexit
 import threading
 import time
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors, logging, settings
 from tensorfleet.graph.operation import Tensor
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto
+    from tensorfleet.base.types import Array
+
 _FULL = np.dtype(np.float32)
 _CHOICES = {"bfloat16": dtypes.bfloat16.np_dtype, "float16": dtypes.float16.np_dtype}
 _LARGEST = {kind: float(dtypes.as_dtype(kind).max) for kind in _CHOICES}
-_TOTALS_EVERY = 60.0  # seconds
+_TOTALS_EVERY_SECONDS = 60.0  # seconds
 
 
-def wire_type(config: Any) -> str:
+def wire_type(config: ConfigProto) -> str:
     """The element type that a session sends 32-bit floats in, or an empty string for their own."""
     if config.graph_options.enable_bfloat16_sendrecv:
         return "bfloat16"
@@ -43,7 +47,7 @@ def is_full(tensor: Tensor) -> bool:
     return tensor.dtype.base_dtype == dtypes.float32
 
 
-def thin(value: Any, kind: str, edge: str) -> np.ndarray:
+def thin(value: Array, kind: str, edge: str) -> np.ndarray:
     """A value as it is sent. `edge` names it in the warning about values that do not fit."""
     exact = np.asarray(value)
     with np.errstate(over="ignore"):  # the values that overflow are replaced below
@@ -54,11 +58,11 @@ def thin(value: Any, kind: str, edge: str) -> np.ndarray:
         count = int(np.count_nonzero(too_large))
         if count:
             sent = np.where(too_large, np.copysign(_LARGEST[kind], exact).astype(sent.dtype), sent)
-            _tell(saturated.add(edge, kind, count, float(np.abs(exact[too_large]).max()), time.monotonic()))
+            _log(saturated.add(edge, kind, count, float(np.abs(exact[too_large]).max()), time.monotonic()))
     return sent
 
 
-def full(value: Any) -> Any:
+def full(value: Array) -> Array:
     """A 32-bit value as it is used, however it came."""
     return value if value.dtype == _FULL else value.astype(_FULL)
 
@@ -68,8 +72,8 @@ class Saturated:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()  # by edge
-        self._untold = 0  # counted since the last line
-        self._told_at = 0.0
+        self._unlogged = 0  # counted since the last line
+        self._logged_at = 0.0
         self._lock = threading.Lock()
 
     def add(self, edge: str, kind: str, count: int, largest: float, now: float) -> str | None:
@@ -77,26 +81,26 @@ class Saturated:
         with self._lock:
             is_new = edge not in self._counts
             if not self._counts:
-                self._told_at = now
+                self._logged_at = now
             self._counts[edge] += count
             if is_new:
                 return (
                     f"{count} {'value' if count == 1 else 'values'} of {edge}, up to {largest:g}: too large for {kind}, sent "
                     f"as {_LARGEST[kind]:g}. Scale the tensor, or {_remedy(kind)}"
                 )
-            self._untold += count
-            if now - self._told_at < _TOTALS_EVERY:
+            self._unlogged += count
+            if now - self._logged_at < _TOTALS_EVERY_SECONDS:
                 return None
-            self._told_at = now
+            self._logged_at = now
             return self._total()
 
     def rest(self) -> str | None:
         """The total, if there were more since the last line."""
         with self._lock:
-            return self._total() if self._untold else None
+            return self._total() if self._unlogged else None
 
     def _total(self) -> str:
-        self._untold = 0
+        self._unlogged = 0
         edge, most = self._counts.most_common(1)[0]
         return (
             f"So far {sum(self._counts.values())} values were too large for 16 bits on the wire and were sent as the largest "
@@ -113,9 +117,9 @@ def _remedy(kind: str) -> str:
     return "leave out TENSORFLEET_WIRE and enable_bfloat16_sendrecv."
 
 
-def _tell(line: str | None) -> None:
+def _log(line: str | None) -> None:
     if line is not None:
         logging.warning("%s", line)
 
 
-atexit.register(lambda: _tell(saturated.rest()))
+atexit.register(lambda: _log(saturated.rest()))

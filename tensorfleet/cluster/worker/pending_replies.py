@@ -1,48 +1,52 @@
-"""Who asked for a stage: whether it is still there, what was taken from queues for it, and an answer that need not wait.
+"""The reply that a client waits for: whether the client is still there, and the elements taken from queues for it.
 
-A stage that ends by taking an element from a queue waits in a thread of its connection. Whoever puts the element in could wake that thread, which
-would answer; it is quicker to answer at once, from the thread that is running anyway.
+A stage that ends with a dequeue waits in the thread of its connection. The enqueue could wake that thread to send the
+reply; it is quicker to send it from the thread of the enqueue, which is running anyway.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.cluster.messages import NOTHING, OK
 from tensorfleet.cluster.transport import wire
 
-# Bytes that a connection with room takes at once: nobody waits for somebody else's client to read.
-_MOST = 1 << 12
+if TYPE_CHECKING:
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.state.queues import Queue, Take
+
+# A socket with room takes so many bytes at once: an enqueue must not wait until another client reads.
+_MAX_IMMEDIATE_BYTES = 1 << 12
 
 
-class Asker:
-    """The other end of a connection, which waits for a stage to end."""
+class PendingReply:
+    """The reply to a request for a stage, which the other end of a connection waits for."""
 
     def __init__(self, channel: wire.Channel) -> None:
         self._channel = channel
-        self.taken: list[tuple[Any, Any]] = []
+        self.taken: list[tuple[Queue, Take]] = []
         #: the operation with which the stage ends, if it takes an element from a queue, and which components are the answer
-        self.wants: tuple[Any, Sequence[int]] = None, ()
+        self.wants: tuple[Operation | None, Sequence[int]] = None, ()
         self._turn = threading.Lock()
         self._is_over = False
         self._answered = False
-        #: why the answer did not get away
+        #: why the reply could not be sent
         self.lost: ConnectionError | None = None
 
     def is_gone(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the client has closed the connection."""
         return self._channel.is_closed()
 
     def give_back(self) -> None:
-        """Puts back what was taken: it has not got there."""
+        """Puts back the elements that were taken: the reply has not arrived."""
         while self.taken:
             queue, attempt = self.taken.pop()
             queue.take_back(attempt)
 
-    def answer_with(self, queue: Any, attempt: Any) -> None:
-        """Answers with an element that was taken, unless the thread that waited for it has noticed already."""
+    def answer_with(self, queue: Queue, attempt: Take) -> None:
+        """Replies with an element that was taken, unless the thread that waited for it does so already."""
         components = queue.single(attempt.taken)
         values = [components[i] for i in self.wants[1]]
         with self._turn:
@@ -62,11 +66,13 @@ class Asker:
             self._is_over = True
             return self._answered
 
-    def is_answered_by(self, op: Any) -> bool:
+    def is_answered_by(self, op: Operation) -> bool:
         """Whether what this operation took was sent as the answer."""
         return op is self.wants[0] and self.is_answered()
 
 
 def _is_short(values: Sequence[Any]) -> bool:
-    """Whether an answer fits; how long strings are, their arrays do not tell."""
-    return not any(v.dtype.hasobject for v in values) and sum(v.nbytes for v in values) <= _MOST
+    """Whether a reply is short. Of strings that is unknown: their arrays hold pointers."""
+    return (
+        not any(v.dtype.hasobject for v in values) and sum(v.nbytes for v in values) <= _MAX_IMMEDIATE_BYTES
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.cluster.master.graph_registration import found
 from tensorfleet.cluster.messages import StageSpec
@@ -14,11 +14,14 @@ from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.runtime.scheduling.host_ops import HostItem
 from tensorfleet.runtime.segments.segment_item import SegmentItem
 
+if TYPE_CHECKING:
+    from tensorfleet.cluster.worker.worker import _Session
+
 
 class RegisteredStage:
     """One registered stage: the program, where its feeds come from and where its results go."""
 
-    def __init__(self, session: Any, spec: StageSpec, known: dict[str, Any]) -> None:
+    def __init__(self, session: _Session, spec: StageSpec, known: dict[str, Any]) -> None:
         graph = session.graph
         self.given = len(spec.given)
         self.fixed = sorted(spec.fixed)
@@ -61,7 +64,7 @@ class RegisteredStage:
         last = self.program.last_to_run()
         if not isinstance(last, HostItem) or last.op.type not in ("QueueDequeue", "QueueDequeueV2"):
             return None
-        wanted = [self.program.fetch_slots[i] for i in self.reply]
+        wanted: list[Any] = [self.program.fetch_slots[i] for i in self.reply]
         if not all(s in last.outs for s in wanted):
             return None
         return last.op, [last.outs.index(s) for s in wanted]

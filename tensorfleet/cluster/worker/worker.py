@@ -1,8 +1,8 @@
 """A task's own work: it keeps the graphs that sessions registered and runs their stages on its devices.
 
 A session (of any client) sends each task only the operations that run there, once, and then starts stages by
-number. What a stage makes goes back in the reply, stays here for a later stage of the same step, or is pushed
-straight to the task that needs it.
+number. The results of a stage go back in the reply, stay here for a later stage of the same step, or are pushed straight
+to the task that needs them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
@@ -21,22 +21,30 @@ from tensorfleet.cluster.messages import WHOLE_STEP, Cancel, Push, Register
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.cluster.transport.wire_dtype import full, thin
-from tensorfleet.cluster.worker.pending_replies import Asker
+from tensorfleet.cluster.worker.pending_replies import PendingReply
 from tensorfleet.cluster.worker.stages import RegisteredStage
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.importing import extend_graph
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
-from tensorfleet.runtime.shared_memory.server_reads import Board, board_of
+from tensorfleet.runtime.shared_memory.server_reads import VariableBoard, board_of
 from tensorfleet.state.accumulators import most
 
+if TYPE_CHECKING:
+    from tensorfleet.base.protos import ConfigProto, GraphDef
+    from tensorfleet.graph.operation import Operation, Tensor
+    from tensorfleet.runtime.resources import VariableStore
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.trace import Collector
+    from tensorfleet.runtime.values import Values
+
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
-_REMEMBERED = 4096  # cancelled steps, in case a message about one is still on its way
+_MAX_REMEMBERED_STEPS = 4096  # cancelled ones: a message about one may still be on its way
 
 
-class _Step:
-    """A step under way here: values between its stages, and what runs for it."""
+class _StepState:
+    """A step under way here: the values between its stages, and their runs."""
 
     __slots__ = ("arrived", "contexts", "done", "reason", "values")
 
@@ -51,7 +59,7 @@ class _Step:
 class _Session:
     """What one client's session has registered here."""
 
-    def __init__(self, worker: Worker, client: str, config: Any, task: str, owner: str) -> None:
+    def __init__(self, worker: Worker, client: str, config: ConfigProto, task: str, owner: str) -> None:
         self.client, self.owner = client, owner
         self.graph = Graph()
         resources = ResourceManager() if is_isolated(config) else worker.resources
@@ -59,15 +67,15 @@ class _Session:
         self.engine = LocalEngine(self.graph, devices, resources, task, owner)
         self.stages: dict[int, RegisteredStage] = {}
         self.lock = threading.Lock()
-        self.steps: dict[int, _Step] = {}
+        self.steps: dict[int, _StepState] = {}
         #: what loops over several tasks use here, by the step they are in
         self.handles: dict[int, dict[str, Any]] = {}
         self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
         self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
         self._closed: errors.OpError | None = None
-        self._boards: set[Board] = set()
+        self._boards: set[VariableBoard] = set()
 
-    def extend(self, graph_def: Any) -> None:
+    def extend(self, graph_def: GraphDef) -> None:
         """Adds the nodes that are new."""
         have = self.graph._by_name
         fresh, mapping = graph_def, {}
@@ -77,7 +85,7 @@ class _Session:
             mapping = self._known_inputs(fresh)
         extend_graph(self.graph, fresh, mapping)
 
-    def _known_inputs(self, fresh: Any) -> dict[str, Any]:
+    def _known_inputs(self, fresh: GraphDef) -> dict[str, Any]:
         """What new nodes take from those that are here already."""
         names = {n.name for n in fresh.node}
         mapping: dict[str, Any] = {}
@@ -93,8 +101,8 @@ class _Session:
                     mapping[text if ":" in text else f"{text}:0"] = _output(op, index)
         return mapping
 
-    def shown(self, stores: list) -> Board | None:
-        """The board with some variables; it is taken down with the session, whose client must not read on."""
+    def shown(self, stores: list[VariableStore]) -> VariableBoard | None:
+        """The board with some variables. It is taken down with the session: the client must not read on after that."""
         found = board_of(stores)
         if found is not None:
             with self.lock:
@@ -103,12 +111,12 @@ class _Session:
                 self._boards.add(found)
         return found
 
-    def step(self, number: int) -> _Step:
+    def step(self, number: int) -> _StepState:
         """The step of that number, begun by whichever message of it comes first."""
         with self.lock:
             found = self.steps.get(number)
             if found is None:
-                found = self.steps[number] = _Step()
+                found = self.steps[number] = _StepState()
                 found.reason = self.cancelled.get(number)
             return found
 
@@ -119,10 +127,10 @@ class _Session:
                 self.handles.setdefault(number, {}).update(handles)
 
     def cancel(self, number: int, reason: errors.OpError) -> None:
-        """Ends a step: what waits for it wakes up, what arrives for it is thrown away."""
+        """Ends a step: its waits wake up, and values that arrive for it are thrown away."""
         with self.lock:
             self.cancelled[number] = reason
-            if len(self.cancelled) > _REMEMBERED:
+            if len(self.cancelled) > _MAX_REMEMBERED_STEPS:
                 self.cancelled.popitem(last=False)
             step = self.steps.pop(number, None)
             self.handles.pop(number, None)
@@ -149,7 +157,7 @@ class _Session:
                 self._pushes.discard((number, channel))
 
     def need(self, number: int) -> None:
-        """Raises when a step was given up, or the session is closed."""
+        """Raises when a step was cancelled, or the session is closed."""
         reason = self._closed or self.cancelled.get(number)
         if reason is not None:
             raise reason
@@ -170,14 +178,14 @@ class _Session:
         self.engine.close(reason, finished)
 
 
-def _output(op: Any, index: str) -> Any:
+def _output(op: Operation, index: str) -> Tensor:
     try:
         return op._outputs[int(index or 0)]
     except (ValueError, IndexError):
         raise errors.InvalidArgumentError(None, None, f"{op.name} has no output {index[:20]}.") from None
 
 
-def _end(step: _Step, reason: errors.OpError) -> None:
+def _end(step: _StepState, reason: errors.OpError) -> None:
     with step.arrived:
         step.reason = reason
         step.arrived.notify_all()
@@ -186,7 +194,7 @@ def _end(step: _Step, reason: errors.OpError) -> None:
         ctx.cancel(reason)
 
 
-def _with_devices(config: Any, own: Any) -> Any:
+def _with_devices(config: ConfigProto, own: ConfigProto | None) -> ConfigProto:
     """A session's configuration with the devices that this task was started with."""
     from tensorfleet.base.protos import ConfigProto
 
@@ -202,7 +210,7 @@ def _with_devices(config: Any, own: Any) -> Any:
 class Worker:
     """The state and the sessions of one task."""
 
-    def __init__(self, task: str, config: Any) -> None:
+    def __init__(self, task: str, config: ConfigProto) -> None:
         self.task, self.job = task, DeviceSpec.from_string(task).job
         self.config = config
         self.resources = ResourceManager()
@@ -256,10 +264,10 @@ class Worker:
         stage_id: int,
         total: int,
         timeout: int,
-        given: list,
-        collector: Any = None,
-        asker: Asker | None = None,
-    ) -> list:
+        given: Values,
+        collector: Collector | None = None,
+        asker: PendingReply | None = None,
+    ) -> Values:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
@@ -272,7 +280,7 @@ class Worker:
         for i in stage.full:
             if i < len(given):
                 given[i] = full(given[i])
-        if session.cancelled:  # it may have been given up before it got here
+        if session.cancelled:  # the message may come after its step was cancelled
             session.need(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         if stage.alone and (total == 1 or stage.plain) and stage.program.inline:
@@ -285,7 +293,7 @@ class Worker:
             self._push(session, peer(route.task, route.address), message, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
 
-    def _thinned(self, stage: RegisteredStage, results: list) -> list:
+    def _thinned(self, stage: RegisteredStage, results: Values) -> Values:
         """Results as they are sent to other tasks."""
         names = stage.thin
         return [
@@ -293,15 +301,15 @@ class Worker:
             for i, result in enumerate(results)
         ]
 
-    def board(self, handle: str, stage_id: int) -> Board | None:
-        """Where what a stage reads can be read without asking, if it does nothing else."""
+    def board(self, handle: str, stage_id: int) -> VariableBoard | None:
+        """A board with the variables that a stage reads, if it does nothing else."""
         session = self.session(handle)
         stage = session.stages.get(stage_id)
         stores = stage.reads() if stage is not None else None
         return session.shown(stores) if stores else None
 
-    def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> list:
-        """Runs a stage again and again, for a while. Only one that waits: another would leave no time to others."""
+    def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> Values:
+        """Runs a stage again and again for a while, if it waits in between: any other would leave no time to others."""
         until = time.monotonic() + _REPEATING_SECONDS
         results = self.run(handle, number, stage_id, *args)
         stage = self.session(handle).stages[stage_id]
@@ -316,10 +324,10 @@ class Worker:
         stage: RegisteredStage,
         total: int,
         deadline: float | None,
-        given: list,
-        collector: Any,
-        asker: Asker | None,
-    ) -> list:
+        given: Values,
+        collector: Collector | None,
+        asker: PendingReply | None,
+    ) -> Values:
         step = session.step(number)
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
@@ -332,7 +340,7 @@ class Worker:
         if asker is not None and collector is None and stage.answers is not None:
             asker.wants = stage.answers
 
-        def began(ctx: Any) -> None:
+        def began(ctx: ExecutionContext) -> None:
             ctx.asker = asker
             with step.arrived:
                 step.contexts.append(ctx)
@@ -362,9 +370,9 @@ class Worker:
         return results
 
     def _keep_fixed(
-        self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: list
+        self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: Values
     ) -> None:
-        """Keeps what the iterations of a loop have in common when the first one brings it; adds it to those of the others."""
+        """Keeps the values that all iterations of a loop share when the first brings them; adds them to the others."""
         names = [f"{stage_id}:{i}" for i in stage.fixed]
         if len(given) == stage.given:
             session.hold(number & WHOLE_STEP, {n: given[i] for n, i in zip(names, stage.fixed, strict=True)})
@@ -372,7 +380,7 @@ class Worker:
             for i, value in zip(stage.fixed, self._held(session, number, names), strict=True):
                 given.insert(i, value)
 
-    def _held(self, session: _Session, number: int, names: list[str]) -> list:
+    def _held(self, session: _Session, number: int, names: list[str]) -> Values:
         """Handles that an earlier stage made for the loops of a step, and values that came with an earlier iteration."""
         with session.lock:
             kept = session.handles.get(number & WHOLE_STEP, {})
@@ -381,7 +389,7 @@ class Worker:
                 raise errors.InvalidArgumentError(None, None, f"{self.task} does not have {missing[0]} here.")
             return [kept[n] for n in names]
 
-    def _await(self, step: _Step, names: list[str], deadline: float | None) -> list:
+    def _await(self, step: _StepState, names: list[str], deadline: float | None) -> Values:
         """Values that other tasks push."""
         with step.arrived:
             while not all(n in step.values for n in names):
@@ -396,14 +404,16 @@ class Worker:
                 step.arrived.wait(left)
             return [step.values[n] for n in names]
 
-    def _push(self, session: _Session, to: Peer, message: Push, values: list, deadline: float | None) -> None:
+    def _push(
+        self, session: _Session, to: Peer, message: Push, values: Values, deadline: float | None
+    ) -> None:
         """Sends values to another task, for as long as the step may take and the other is alive."""
         channel = to.acquire(deadline, sound=True)
         left = None if deadline is None else max(deadline - time.monotonic(), 0.05)
         with session.pushing(message.step, channel):
             to.exchange(channel, left, message, values)
 
-    def arrived(self, message: Push, tensors: list) -> None:
+    def arrived(self, message: Push, tensors: Values) -> None:
         """Takes in values that another task pushed."""
         session = self.session(message.session)
         if message.step in session.cancelled:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -35,14 +37,14 @@ _SAMPLES = [
     "value: tensor; dtype: type",
     shape=lambda op: TensorShape._of(op._attrs["value"].shape),
 )
-def _const(xp: Any, *, value: Any) -> Any:
+def _const(xp: ArrayModule, *, value: Array) -> Array:
     return value
 
 
 not_differentiable("Const")
 
 
-def _fed_only(xp: Any, *, op: Operation) -> Any:
+def _fed_only(xp: ArrayModule, *, op: Operation) -> NoReturn:
     dtype, shape = op._attrs["dtype"], op._attrs["shape"]
     known = f" and shape {_bracketed(shape)}" if shape._d is not None else ""
     raise errors.InvalidArgumentError(
@@ -68,22 +70,23 @@ def _bracketed(shape: TensorShape) -> str:
     "dtype: type; shape: shape = unknown",
     shape=lambda op: op._attrs["shape"],
 )
-def _placeholder(xp: Any, *, op: Operation) -> Any:
-    return _fed_only(xp, op=op)
+def _placeholder(xp: ArrayModule, *, op: Operation) -> NoReturn:
+    _fed_only(xp, op=op)
 
 
 not_differentiable("Placeholder")
 
 
 @export("placeholder")
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: TensorLike = None, name: str | None = None) -> Tensor:
     """A tensor whose value is given in the `feed_dict` of each run."""
     return apply("Placeholder", dtype=dtype, shape=as_shape(shape), name=name)
 
 
 def _default_shape(op: Operation) -> TensorShape:
     op._attrs["shape"].assert_is_compatible_with(op._inputs[0].shape)
-    return op._attrs["shape"]
+    result: TensorShape = op._attrs["shape"]
+    return result
 
 
 @op(
@@ -93,23 +96,23 @@ def _default_shape(op: Operation) -> TensorShape:
     shape=_default_shape,
     moves="input",
 )
-def _placeholder_with_default(xp: Any, x: Any) -> Any:
+def _placeholder_with_default(xp: ArrayModule, x: Array) -> Array:
     return x
 
 
 @gradient("PlaceholderWithDefault")
-def _pass_through(op: Operation, dy: Any) -> Any:
+def _pass_through(op: Operation, dy: IndexedSlices | Tensor) -> IndexedSlices | Tensor:
     return dy
 
 
 @export("placeholder_with_default")
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """A tensor that has the value of `input` unless it is fed."""
     return apply("PlaceholderWithDefault", input, shape=as_shape(shape), name=name)
 
 
 @op("Identity", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
-def _identity(xp: Any, x: Any) -> Any:
+def _identity(xp: ArrayModule, x: Array) -> Array:
     return x
 
 
@@ -117,7 +120,7 @@ gradient("Identity")(_pass_through)
 
 
 @export("identity")
-def identity(input: Any, name: str | None = None) -> Any:
+def identity(input: TensorLike, name: str | None = None) -> Any:
     """The same value under a new name; a snapshot when `input` is a variable."""
     if isinstance(input, SparseTensor):
         return SparseTensor(*[identity(t) for t in (input.indices, input.values, input.dense_shape)])
@@ -128,7 +131,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 @op("StopGradient", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
-def _stop_gradient(xp: Any, x: Any) -> Any:
+def _stop_gradient(xp: ArrayModule, x: Array) -> Array:
     return x
 
 
@@ -140,7 +143,7 @@ def _stop_gradient(xp: Any, x: Any) -> Any:
     moves="input",
     examples=[case(np.array([1.5]), grad=False)],
 )
-def _prevent_gradient(xp: Any, x: Any) -> Any:
+def _prevent_gradient(xp: ArrayModule, x: Array) -> Array:
     return x
 
 
@@ -148,18 +151,18 @@ not_differentiable("StopGradient")
 
 
 @gradient("PreventGradient")
-def _refuse(op: Operation, dy: Any) -> Any:
+def _refuse(op: Operation, dy: Tensor) -> None:
     raise LookupError(f"Gradient explicitly disabled. Reason: {op.get_attr('message').decode()!r}")
 
 
 @export("stop_gradient")
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The same value, through which no gradient flows."""
     return apply("StopGradient", input, name=name)
 
 
 @op("Snapshot", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
-def _snapshot(xp: Any, x: Any) -> Any:
+def _snapshot(xp: ArrayModule, x: Array) -> Array:
     return x
 
 
@@ -170,23 +173,23 @@ def _snapshot(xp: Any, x: Any) -> Any:
     shape=lambda op: [t.shape for t in op._inputs],
     examples=[case([np.array([1.5]), np.array(2, np.int32)])],
 )
-def _identity_n(xp: Any, values: list) -> tuple:
+def _identity_n(xp: ArrayModule, values: list[Array]) -> tuple[Array, ...]:
     return tuple(values)
 
 
 @gradient("IdentityN")
-def _identity_n_grad(op: Operation, *grads: Any) -> Any:
+def _identity_n_grad(op: Operation, *grads: Any) -> tuple[Tensor, None]:
     return grads
 
 
 @export("identity_n")
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: Iterable[TensorLike], name: str | None = None) -> list[Tensor]:
     """Each of the tensors under a new name, by one operation."""
     return apply_list("IdentityN", list(input), name=name)
 
 
 @op("NoOp", "")
-def _no_op(xp: Any) -> tuple:
+def _no_op(xp: ArrayModule) -> tuple[()]:
     return ()
 
 
@@ -202,13 +205,13 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     name = kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
-    flat: list = []
+    flat: list[Any] = []
     for item in inputs:
         flat += _flat(item)
     with name_scope(name, "group_deps", flat or None) as scope:
         if not flat:
             return no_op(name=scope)
-        by_device: dict[str, list] = {}
+        by_device: dict[str, list[Any]] = {}
         for item in flat:
             if not hasattr(item, "device"):
                 raise TypeError(
@@ -223,7 +226,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
             return no_op(name=scope)
 
 
-def _group_on(device: str, items: list, name: str | None) -> Operation:
+def _group_on(device: str, items: list[Any], name: str | None) -> Operation:
     graph = get_default_graph()
     with graph.control_dependencies(items):
         if not device:
@@ -232,7 +235,7 @@ def _group_on(device: str, items: list, name: str | None) -> Operation:
             return no_op(name=name)
 
 
-def _flat(item: Any) -> list:
+def _flat(item: Any) -> list[Any]:
     if isinstance(item, dict):
         return [x for key in sorted(item) for x in _flat(item[key])]
     if isinstance(item, (list, tuple)):
@@ -243,7 +246,11 @@ def _flat(item: Any) -> list:
 
 
 @export("tuple")
-def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list:
+def tuple_(
+    tensors: Sequence[Any],
+    name: str | None = None,
+    control_inputs: Sequence[Operation | Tensor] | None = None,
+) -> list[Any]:
     """The same tensors, each available only when all of them are."""
     with name_scope(name, "tuple", list(tensors)):
         gates = [t.op for t in tensors if t is not None]
@@ -260,7 +267,7 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
 
 
 @export("python.ops.control_flow_ops.with_dependencies")
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
     """`output_tensor`, where it is, available only after the dependencies have run."""
     given = output_tensor if isinstance(output_tensor, (IndexedSlices, SparseTensor)) else None
     if given is None and not hasattr(output_tensor, "op"):

@@ -10,7 +10,9 @@ from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import is_numpy
@@ -53,27 +55,28 @@ def _bitcast_shape(op: Operation) -> TensorShape:
         case(np.arange(4, dtype=np.int32).reshape(2, 2), type="complex64"),
     ],
 )
-def _bitcast(xp: Any, x: Any, *, type: DType) -> Any:
+def _bitcast(xp: ArrayModule, x: Array, *, type: DType) -> Array:
     new = np.dtype(type.np_dtype)
     old = np.dtype(x.dtype)
     if old.itemsize < new.itemsize and (not x.shape or x.shape[-1] != new.itemsize // old.itemsize):
         raise errors.invalid(f"Cannot bitcast from {old} to {new}: shape {list(x.shape)}")
     if not is_numpy(xp):
-        from jax import lax
+        from tensorfleet.kernels.xla import lax
 
         if "c" in (old.kind, new.kind) and old != new:
-            return _bitcast_complex(xp, x, old, new)
+            result: Array = _bitcast_complex(xp, x, old, new)
+            return result
         return lax.bitcast_convert_type(x, new)
     if old.itemsize > new.itemsize:
-        shape: tuple = (*x.shape, old.itemsize // new.itemsize)
+        shape: tuple[int, ...] = (*x.shape, old.itemsize // new.itemsize)
     else:
         shape = x.shape if old.itemsize == new.itemsize else x.shape[:-1]
     return np.ascontiguousarray(x).reshape(-1).view(new).reshape(shape)
 
 
-def _bitcast_complex(xp: Any, x: Any, old: np.dtype, new: np.dtype) -> Any:
+def _bitcast_complex(xp: ArrayModule, x: Array, old: np.dtype[Any], new: np.dtype[Any]) -> Any:
     """From or to complex numbers, by way of bytes: XLA casts only the bits of real ones."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     if old.kind == "c":
         x = xp.stack([x.real, x.imag], -1)
@@ -96,12 +99,12 @@ not_differentiable("Bitcast")
 
 
 @export("bitcast")
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: TensorLike, name: str | None = None) -> Tensor:
     """The same bytes read as another type; a size difference adds or takes the last dimension."""
     return apply("Bitcast", input, type=type, name=name)
 
 
-def _what_is_wrong(x: Any) -> str:
+def _what_is_wrong(x: Array) -> str:
     nan, inf = bool(np.isnan(x).any()), bool(np.isinf(x).any())
     return "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
 
@@ -113,13 +116,13 @@ def _what_is_wrong(x: Any) -> str:
     shape=same_as_input,
     examples=[case(np.array([1.0, -2.0], np.float32), message="m"), case(np.float64(3.0), message="")],
 )
-def _check_numerics(xp: Any, x: Any, *, message: bytes, check: Any) -> Any:
+def _check_numerics(xp: ArrayModule, x: Array, *, message: bytes, check: Check) -> Array:
     check(xp.isfinite(x), lambda: f"{message.decode()} : Tensor had {_what_is_wrong(x)} values")
     return x
 
 
 @gradient("CheckNumerics")
-def _check_numerics_grad(op: Operation, dy: Any) -> Any:
+def _check_numerics_grad(op: Operation, dy: Tensor) -> Tensor:
     text = op._attrs["message"].decode()
     return apply(
         "CheckNumerics",
@@ -129,7 +132,7 @@ def _check_numerics_grad(op: Operation, dy: Any) -> Any:
 
 
 @export("check_numerics", "debugging.check_numerics")
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """The same tensor; running it fails with `message` when it holds a NaN or an infinity."""
     return apply("CheckNumerics", tensor, message=message, name=name)
 
@@ -151,7 +154,7 @@ def _ensured(op: Operation) -> TensorShape:
         case(np.float32(1.0), shape=TensorShape([])),
     ],
 )
-def _ensure_shape(xp: Any, x: Any, *, shape: TensorShape, op: Operation) -> Any:
+def _ensure_shape(xp: ArrayModule, x: Array, *, shape: TensorShape, op: Operation) -> Array:
     if not shape.is_compatible_with(x.shape):
         raise errors.InvalidArgumentError(
             None,
@@ -162,12 +165,10 @@ def _ensure_shape(xp: Any, x: Any, *, shape: TensorShape, op: Operation) -> Any:
     return x
 
 
-@gradient("EnsureShape")
-def _ensure_grad(op: Operation, dy: Any) -> Any:
-    return dy
+gradient("EnsureShape")(lambda op, dy: dy)
 
 
 @export("ensure_shape")
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """The same value; running it fails unless its shape fits `shape`, which becomes known."""
     return apply("EnsureShape", x, shape=as_shape(shape), name=name)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape, broadcast_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -44,7 +43,7 @@ def _broadcast_to_shape(op: Operation) -> TensorShape:
         case(np.ones((2, 1), np.float32), np.array([2, 0], np.int32), grad=False),
     ],
 )
-def _broadcast_to(xp: Any, x: Any, target: Any) -> Any:
+def _broadcast_to(xp: ArrayModule, x: Array, target: Array) -> Array:
     dims = ints(target)
     tail = dims[len(dims) - len(x.shape) :]
     if len(x.shape) > len(dims) or any(a not in (1, b) for a, b in zip(x.shape, tail, strict=True)):
@@ -53,14 +52,14 @@ def _broadcast_to(xp: Any, x: Any, target: Any) -> Any:
 
 
 @gradient("BroadcastTo")
-def _broadcast_to_grad(op: Operation, dy: Any) -> Any:
+def _broadcast_to_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     source = shape_of(op._inputs[0], out_type=op._inputs[1].dtype)
     _, axes = apply_list("BroadcastGradientArgs", op._inputs[1], source)
     return apply("Reshape", apply("Sum", dy, axes, keep_dims=True), source), None
 
 
 @export("broadcast_to")
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Repeats `input` along new dimensions and dimensions of size 1 to reach `shape`."""
     return apply("BroadcastTo", input, shape, name=name)
 
@@ -81,7 +80,7 @@ def _broadcast_args_shape(op: Operation) -> TensorShape:
         case(np.array([], np.int64), np.array([4], np.int64)),
     ],
 )
-def _broadcast_args(xp: Any, s0: Any, s1: Any) -> Any:
+def _broadcast_args(xp: ArrayModule, s0: Array, s1: Array) -> Array:
     try:
         both = broadcast_shape(TensorShape(ints(s0)), TensorShape(ints(s1)))
     except ValueError:
@@ -93,13 +92,13 @@ not_differentiable("BroadcastArgs")
 
 
 @export("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape two shapes, given as integer tensors, broadcast to."""
     return apply("BroadcastArgs", shape_x, shape_y)
 
 
 @export("broadcast_static_shape")
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorShape:
     """The `TensorShape` two `TensorShape`s broadcast to; ValueError when they cannot."""
     x, y = as_shape(shape_x), as_shape(shape_y)
     try:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_op
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -33,7 +35,7 @@ from tensorfleet.ops.samples import case
     stateful=True,
     examples=[case(np.True_, [np.array([1.5, 2.5], np.float32), np.int32(3)])],
 )
-def _assert(xp: Any, condition: Any, data: list, *, summarize: int, check: Any) -> None:
+def _assert(xp: ArrayModule, condition: Array, data: list[Array], *, summarize: int, check: Check) -> None:
     if np.ndim(condition):
         raise errors.invalid(f"In[0] should be a scalar: {bracketed(condition.shape)}")
     check(condition, lambda: "assertion failed: " + " ".join(f"[{summarized(d, summarize)}]" for d in data))
@@ -43,7 +45,9 @@ not_differentiable("Assert")
 
 
 @export("Assert", "debugging.Assert")
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
+def Assert(
+    condition: TensorLike, data: Sequence[TensorLike], summarize: int | None = None, name: str | None = None
+) -> Operation:
     """An operation that fails with the values of `data` when `condition` is false.
 
     It takes part in a run only as a fetch or through `tf.control_dependencies`.
@@ -56,14 +60,15 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
         if kinds <= {"string", "int32"}:  # these are at hand: there is nothing to guard against fetching them
             return fail()
-        return cond(condition, no_op, fail, name="AssertGuard").op
+        guard: Operation = cond(condition, no_op, fail, name="AssertGuard").op
+        return guard
 
 
-def _static(tensor: Tensor) -> np.ndarray | None:
+def _static(tensor: Tensor) -> Array | None:
     return constant_value(tensor)
 
 
-def _fail_now(data: list) -> None:
+def _fail_now(data: Sequence[TensorLike]) -> None:
     lines = []
     for item in data:
         value = _static(item) if isinstance(item, Tensor) else item
@@ -72,7 +77,15 @@ def _fail_now(data: list) -> None:
 
 
 def _pairwise(
-    kind: str, scope: str, symbol: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: Any
+    kind: str,
+    scope: str,
+    symbol: str,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None,
+    summarize: int | None,
+    message: str | None,
+    name: str | None,
 ) -> Operation:
     with name_scope(name, scope, [x, y]):
         if kind == "Equal" and x is y:
@@ -91,7 +104,7 @@ def _pairwise(
         return Assert(holds, data, summarize=summarize)
 
 
-_COMPARE: dict[str, Callable] = {
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Equal": np.equal,
     "NotEqual": np.not_equal,
     "Less": np.less,
@@ -101,9 +114,14 @@ _COMPARE: dict[str, Callable] = {
 }
 
 
-def _declare_pairwise(public: str, kind: str, symbol: str) -> Callable:
+def _declare_pairwise(public: str, kind: str, symbol: str) -> Callable[..., Operation]:
     def check(
-        x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+        x: TensorLike,
+        y: TensorLike,
+        data: Sequence[TensorLike] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
     ) -> Operation:
         return _pairwise(kind, public, symbol, x, y, data, summarize, message, name)
 
@@ -120,9 +138,13 @@ assert_greater = _declare_pairwise("assert_greater", "Greater", ">")
 assert_greater_equal = _declare_pairwise("assert_greater_equal", "GreaterEqual", ">=")
 
 
-def _declare_sign(public: str, symbol: str, build: Callable) -> Callable:
+def _declare_sign(public: str, symbol: str, build: Callable[..., Operation]) -> Callable[..., Operation]:
     def check(
-        x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+        x: TensorLike,
+        data: Sequence[TensorLike] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
     ) -> Operation:
         with name_scope(name, public, [x]):
             a = to_tensor(x, name="x")
@@ -148,13 +170,13 @@ assert_non_positive = _declare_sign(
 
 @export("assert_near", "debugging.assert_near")
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    data: Any = None,
-    summarize: Any = None,
-    message: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike = None,
+    atol: TensorLike = None,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
     name: str | None = None,
 ) -> Operation:
     """An operation that fails unless `abs(x - y) <= atol + rtol * abs(y)` for all elements."""
@@ -178,7 +200,13 @@ def assert_near(
 
 
 def _check_rank(
-    scope: str, words: str, x: Any, ranks: list, holds: Callable, built: Callable, options: tuple
+    scope: str,
+    words: str,
+    x: TensorLike,
+    ranks: list[TensorLike],
+    holds: Callable[[int, int], bool],
+    built: Callable[[TensorLike, TensorLike], Tensor],
+    options: tuple[Sequence[TensorLike] | None, int | None, str | None, str | None],
 ) -> Operation:
     """The common part of the rank checks; `holds` compares numbers and `built` makes the op for tensors."""
     data, summarize, message, name = options
@@ -221,7 +249,12 @@ def _check_rank(
 
 @export("assert_rank", "debugging.assert_rank")
 def assert_rank(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    rank: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Checks that `x` has that rank: now if it is known, else when the returned operation runs."""
     options = (data, summarize, message, name)
@@ -230,7 +263,12 @@ def assert_rank(
 
 @export("assert_rank_at_least", "debugging.assert_rank_at_least")
 def assert_rank_at_least(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    rank: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Checks that `x` has at least that rank: now if it is known, else when the returned operation runs."""
     options = (data, summarize, message, name)
@@ -240,19 +278,26 @@ def assert_rank_at_least(
 
 @export("assert_rank_in", "debugging.assert_rank_in")
 def assert_rank_in(
-    x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    ranks: Iterable[TensorLike],
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Checks that `x` has one of the ranks: now if they are known, else when the returned operation runs."""
     options = (data, summarize, message, name)
     return _check_rank("assert_rank_in", "rank in", x, list(ranks), int.__eq__, _built("Equal"), options)
 
 
-def _built(kind: str) -> Callable:
+def _built(kind: str) -> Callable[[TensorLike, TensorLike], Tensor]:
     return lambda a, b: apply_any(kind, a, b)
 
 
 @export("assert_type", "debugging.assert_type")
-def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Raises TypeError at once unless the tensor has that type."""
     with name_scope(name, "assert_type", [tensor]):
         made, kind = to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
@@ -264,7 +309,7 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
 
 
 @export("assert_integer", "debugging.assert_integer")
-def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError at once unless `x` has an integer type."""
     with name_scope(name, "assert_integer", [x]):
         made = to_tensor(x, name="x")
@@ -277,7 +322,7 @@ def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Oper
 
 
 @export("assert_scalar", "debugging.assert_scalar")
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """The tensor, if it may be a scalar; ValueError otherwise."""
     with name_scope(name, "assert_scalar", [tensor]) as scope:
         made = to_tensor(tensor, name=scope)
@@ -289,7 +334,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 @export("assert_proper_iterable", "debugging.assert_proper_iterable")
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """Raises TypeError unless `values` is a collection, and neither a tensor, an array nor text."""
     refused = (Tensor, SparseTensor, np.ndarray, bytes, str)
     if isinstance(values, refused):
@@ -299,7 +344,9 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 @export("assert_same_float_dtype", "debugging.assert_same_float_dtype")
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> dtypes.DType:
+def assert_same_float_dtype(
+    tensors: Iterable[Any] | None = None, dtype: DTypeLike | None = None
+) -> dtypes.DType:
     """The floating-point type that all `tensors` share (and `dtype`, if given); ValueError otherwise."""
     found = None if dtype is None else dtypes.as_dtype(dtype)
     first = None
@@ -314,12 +361,12 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> dtypes.DT
     return found
 
 
-def _name_of(tensor: Any) -> str:
+def _name_of(tensor: Tensor) -> str:
     return getattr(tensor, "name", None) or repr(tensor)
 
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether the argument is a tensor of numbers."""
     if not isinstance(tensor, Tensor):
         return False
@@ -328,34 +375,39 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 
 @export("is_non_decreasing", "debugging.is_non_decreasing", "math.is_non_decreasing")
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element of `x`, read in order, is smaller than the one before."""
     with name_scope(name, "is_non_decreasing", [x]):
         return _ordered("GreaterEqual", x)
 
 
 @export("is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing")
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether every element of `x`, read in order, is larger than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]):
         return _ordered("Greater", x)
 
 
-def _ordered(kind: str, x: Any) -> Tensor:
+def _ordered(kind: str, x: TensorLike) -> Tensor:
     a = to_tensor(x, name="x")
     if not is_numeric_tensor(a):
         raise TypeError(f"Expected x to be numeric, instead found: {a}")
     flat = apply("Reshape", a, [-1])
-    return reduce_all(apply_any(kind, flat[1:], flat[:-1]))
+    return reduce_all(apply(kind, flat[1:], flat[:-1]))
 
 
 @export("verify_tensor_all_finite", "debugging.assert_all_finite")
 def verify_tensor_all_finite(
-    t: Any = None, msg: Any = None, name: str | None = None, x: Any = None, message: Any = None
+    t: TensorLike = None,
+    msg: TensorLike = None,
+    name: str | None = None,
+    x: TensorLike = None,
+    message: str | None = None,
 ) -> Tensor:
     """The tensor; a run that computes it fails, with `msg`, when it holds a NaN or an infinity."""
     value, text = t if x is None else x, msg if message is None else message
     with name_scope(name, "VerifyFinite", [value]):
         made = to_tensor(value, name="t")
         checked = apply("CheckNumerics", made, message=text)
-        return with_dependencies([checked], made)
+        after: Tensor = with_dependencies([checked], made)
+        return after

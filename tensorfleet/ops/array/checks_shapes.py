@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import name_scope
@@ -17,7 +20,11 @@ from tensorfleet.ops.math.reduce_functions import reduce_prod
 
 @export("debugging.assert_shapes")
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    shapes: Any,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """An operation that fails unless tensors have the shapes asked for.
 
@@ -29,7 +36,7 @@ def assert_shapes(
     said = "" if message is None else f"{message}.  "
     with name_scope(name, "assert_shapes", None):
         asked = [_Asked(to_tensor(t), spec, said) for t, spec in pairs if spec is not None]
-        checks: list = [each.check_rank(data, summarize) for each in asked]
+        checks: list[Operation] = [each.check_rank(data, summarize) for each in asked]
         known: dict[str, tuple[Any, str]] = {}
         for each in asked:
             checks += each.check_sizes(known, data, summarize)
@@ -56,7 +63,7 @@ class _Asked:
                 "variable number of unspecified dimensions is only allowed as the first entry"
             )
 
-    def check_rank(self, data: Any, summarize: Any) -> Operation:
+    def check_rank(self, data: Sequence[TensorLike] | None, summarize: int | None) -> Operation:
         """What fails when the tensor has another rank; ValueError when that is known."""
         count, rank = len(self.sizes), self.tensor.shape.rank
         flexible = count == 1 and not self.outer
@@ -75,9 +82,11 @@ class _Asked:
             return assert_rank_in(self.tensor, (0, 1), data=data, summarize=summarize)
         return assert_rank(self.tensor, count, data=data, summarize=summarize)
 
-    def check_sizes(self, known: dict[str, tuple[Any, str]], data: Any, summarize: Any) -> list:
+    def check_sizes(
+        self, known: dict[str, tuple[Any, str]], data: Sequence[TensorLike] | None, summarize: int | None
+    ) -> list[Operation]:
         """What fails when a size is another; ValueError when that is known. Names get the first size they meet."""
-        checks: list = []
+        checks: list[Operation] = []
         for place, wanted in enumerate(self.sizes):
             axis = place - len(self.sizes) if self.outer else place
             if wanted is None:
@@ -118,7 +127,7 @@ class _Asked:
         return shape_of(self.tensor)[axis]
 
 
-def _size(asked: Any) -> Any:
+def _size(asked: Any) -> EllipsisType | int | str | None:
     """A number, a name, None for any size, or `...` for any dimensions."""
     if asked is None or asked is ...:
         return asked

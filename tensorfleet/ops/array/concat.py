@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, shape_text, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -26,7 +28,7 @@ _B = np.arange(4, dtype=np.float32).reshape(2, 2)
 # -- concat ------------------------------------------------------------------------------------------
 
 
-def _concat_shape(shapes: list[TensorShape], axis: np.ndarray | None) -> TensorShape:
+def _concat_shape(shapes: list[TensorShape], axis: Array | None) -> TensorShape:
     ranks = {s.rank for s in shapes if s._d is not None}
     if not ranks:
         return UNKNOWN
@@ -43,7 +45,7 @@ def _concat_shape(shapes: list[TensorShape], axis: np.ndarray | None) -> TensorS
     return _joined([s._d if s._d is not None else (None,) * rank for s in shapes], at % rank)
 
 
-def _joined(rows: list[tuple], axis: int) -> TensorShape:
+def _joined(rows: list[tuple[int | None, ...]], axis: int) -> TensorShape:
     out: list[int | None] = []
     for i, column in enumerate(zip(*rows, strict=True)):
         if i == axis:
@@ -62,11 +64,11 @@ def _joined(rows: list[tuple], axis: int) -> TensorShape:
     return TensorShape._of(tuple(out))
 
 
-def _without(dims: tuple, axis: int) -> str:
+def _without(dims: Sequence[int | None], axis: int) -> str:
     return bracketed(None if i == axis else d for i, d in enumerate(dims))
 
 
-def _concat(xp: Any, values: list, axis: Any) -> Any:
+def _concat(xp: ArrayModule, values: list[Array], axis: Array) -> Array:
     rank = len(values[0].shape)
     at = int(np.asarray(axis).ravel()[0])
     if not -rank <= at < rank:
@@ -101,7 +103,7 @@ def _concat(xp: Any, values: list, axis: Any) -> Any:
         case([np.array([b"a"], object), np.array([b"b", b"c"], object)], np.int32(0)),
     ],
 )
-def _concat_v2(xp: Any, values: list, axis: Any) -> Any:
+def _concat_v2(xp: ArrayModule, values: list[Array], axis: Array) -> Array:
     return _concat(xp, values, axis)
 
 
@@ -113,11 +115,11 @@ def _concat_v2(xp: Any, values: list, axis: Any) -> Any:
     static=["concat_dim"],
     examples=[case(np.int32(1), [_A, _B]), case(np.int32(0), [_A, _A])],
 )
-def _concat_v1(xp: Any, axis: Any, values: list) -> Any:
+def _concat_v1(xp: ArrayModule, axis: Array, values: list[Array]) -> Array:
     return _concat(xp, values, axis)
 
 
-def _pieces(values: tuple[Tensor, ...], axis: Tensor, dy: Any) -> list[Tensor]:
+def _pieces(values: tuple[Tensor, ...], axis: Tensor, dy: Tensor) -> list[Tensor]:
     """The part of a concatenation's gradient that belongs to each value."""
     dy = dense_gradient(dy)
     if len(values) == 1:
@@ -131,7 +133,7 @@ def _pieces(values: tuple[Tensor, ...], axis: Tensor, dy: Any) -> list[Tensor]:
     return [apply("Slice", dy, begin, size) for begin, size in zip(offsets, sizes, strict=True)]
 
 
-def static_axis(axis: Tensor, value: Tensor) -> Any:
+def static_axis(axis: Tensor, value: Tensor) -> Tensor | int:
     """An axis counted from the front: a number when it is known, else a tensor."""
     from tensorfleet.graph.constant import constant_value
 
@@ -141,14 +143,8 @@ def static_axis(axis: Tensor, value: Tensor) -> Any:
     return apply("FloorMod", axis, apply("Rank", value))
 
 
-@gradient("ConcatV2")
-def _concat_v2_grad(op: Operation, dy: Any) -> Any:
-    return [*_pieces(op._inputs[:-1], op._inputs[-1], dy), None]
-
-
-@gradient("Concat")
-def _concat_v1_grad(op: Operation, dy: Any) -> Any:
-    return [None, *_pieces(op._inputs[1:], op._inputs[0], dy)]
+gradient("ConcatV2")(lambda op, dy: [*_pieces(op._inputs[:-1], op._inputs[-1], dy), None])
+gradient("Concat")(lambda op, dy: [None, *_pieces(op._inputs[1:], op._inputs[0], dy)])
 
 
 @op(
@@ -163,7 +159,7 @@ def _concat_v1_grad(op: Operation, dy: Any) -> Any:
         )
     ],
 )
-def _concat_offset(xp: Any, axis: Any, shapes: list) -> tuple:
+def _concat_offset(xp: ArrayModule, axis: Array, shapes: list[Array]) -> tuple[Array, ...]:
     for i, s in enumerate(shapes):
         if s.ndim != 1:
             raise invalid(f"input {i} should be a vector, but got shape {shape_text(s.shape)}")
@@ -197,7 +193,7 @@ def _axis_first(*args: Any) -> bool:
 
 @export("concat")
 @takes_old_order("concat", "axis values name", _axis_first, {"concat_dim": "axis"})
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") -> Tensor:
     """Joins tensors along an existing dimension."""
     if not isinstance(values, (list, tuple)):
         values = [values]
@@ -242,7 +238,7 @@ def _split_axis(axis: int, rank: int, error: Any = ValueError) -> int:
     raise error(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
 
 
-def _one(axis: Any) -> int:
+def _one(axis: Array) -> int:
     if np.size(axis) != 1:
         raise invalid("split_dim must have exactly one element.")
     return int(np.ravel(axis)[0])
@@ -257,7 +253,7 @@ def _one(axis: Any) -> int:
     static=["split_dim"],
     examples=[case(np.int32(0), _A, num_split=2), case(np.int32(-1), _A, num_split=3)],
 )
-def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
+def _split(xp: ArrayModule, axis: Array, x: Array, *, num_split: int) -> tuple[Array, ...]:
     at = _split_axis(_one(axis), len(x.shape), invalid)
     if x.shape[at] % num_split:
         raise invalid(
@@ -268,12 +264,12 @@ def _split(xp: Any, axis: Any, x: Any, *, num_split: int) -> tuple:
     return tuple(_part(x, at, i * part, part) for i in range(num_split))
 
 
-def _part(x: Any, axis: int, start: int, size: int) -> Any:
+def _part(x: Array, axis: int, start: int, size: int) -> Array:
     return x[(slice(None),) * axis + (slice(start, start + size),)]
 
 
 @gradient("Split")
-def _split_grad(op: Operation, *grads: Any) -> Any:
+def _split_grad(op: Operation, *grads: Any) -> tuple[None, Tensor]:
     return None, concat(list(grads), op._inputs[0])
 
 
@@ -317,7 +313,7 @@ def _fill_in(sizes: list[int | None], total: int | None) -> list[int | None]:
         case(_A, np.array([-1, 0, 1], np.int64), np.int32(-2), num_split=3),
     ],
 )
-def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple:
+def _split_v(xp: ArrayModule, x: Array, sizes: Array, axis: Array, *, num_split: int) -> tuple[Array, ...]:
     at = _split_axis(_one(axis), len(x.shape), invalid)
     total, parts = x.shape[at], list(ints(sizes))
     used = sum(p for p in parts if p != -1)
@@ -335,7 +331,7 @@ def _split_v(xp: Any, x: Any, sizes: Any, axis: Any, *, num_split: int) -> tuple
 
 
 @gradient("SplitV")
-def _split_v_grad(op: Operation, *grads: Any) -> Any:
+def _split_v_grad(op: Operation, *grads: Any) -> tuple[Tensor, None, None]:
     return concat(list(grads), op._inputs[2]), None, None
 
 
@@ -351,8 +347,12 @@ def _dimension_first(*args: Any) -> bool:
     {"split_dim": "axis", "num_split": "num_or_size_splits"},
 )
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
-) -> list:
+    value: TensorLike,
+    num_or_size_splits: Any,
+    axis: TensorLike = 0,
+    num: int | None = None,
+    name: str | None = "split",
+) -> list[Tensor]:
     """Cuts a tensor along `axis`: into that many equal parts, or into parts of the sizes listed."""
     if not isinstance(num_or_size_splits, (Tensor, list, tuple, np.ndarray)):
         count = int(num_or_size_splits)

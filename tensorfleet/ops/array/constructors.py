@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -24,7 +26,7 @@ from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, shape_given_by,
 from tensorfleet.ops.samples import case
 from tensorfleet.state.tensor_lists import TensorList
 
-_SMALL = 1000  # elements; a larger constant would only fill the graph
+_MAX_CONSTANT_ELEMENTS = 1000  # elements; a larger constant would only fill the graph
 
 
 # -- fill, zeros, ones -------------------------------------------------------------------------------
@@ -54,36 +56,42 @@ def _fill_shape(op: Operation) -> TensorShape:
         case(np.array([2], np.int32), np.array(b"s", object)),
     ],
 )
-def _fill(xp: Any, dims: Any, value: Any) -> Any:
+def _fill(xp: ArrayModule, dims: Array, value: Array) -> Array:
     size = ints(dims)
     if any(d < 0 for d in size):
         raise invalid(f"Dimensions must be >= 0, got {list(size)}")
     if value.shape != ():
         raise invalid(f"value must be a scalar, got shape {list(value.shape)}")
-    if is_numpy(xp) and math.prod(size) <= _SMALL:
+    if is_numpy(xp) and math.prod(size) <= _MAX_CONSTANT_ELEMENTS:
         return np.full(size, value, value.dtype)  # soon done; a large one is a view that takes no memory
     return xp.broadcast_to(value, size)
 
 
 @gradient("Fill")
-def _fill_grad(op: Operation, dy: Any) -> Any:
+def _fill_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor]:
     return None, apply("Sum", dy, apply("Range", 0, rank_of(dy), 1))
 
 
 @export("fill")
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape `dims` with `value` everywhere."""
     return apply("Fill", dims, value, name=name)
 
 
-def _filled(shape: Any, dtype: Any, name: str | None, default: str, one: bool) -> Tensor:
+def _filled(
+    shape: TensorLike,
+    dtype: DTypeLike,
+    name: str | None,
+    default: str,
+    one: bool,
+) -> Tensor:
     kind = dtypes.as_dtype(dtype).base_dtype
     if one and kind == dtypes.string:
         raise TypeError("Expected string, got 1 of type 'int' instead.")
     value = _element(kind, one)
     with name_scope(name, default, [shape] if isinstance(shape, (list, tuple, Tensor)) else None) as scope:
         known = _known_dims(shape)
-        if known is not None and int(np.prod(known, dtype=np.int64)) < _SMALL:
+        if known is not None and int(np.prod(known, dtype=np.int64)) < _MAX_CONSTANT_ELEMENTS:
             return constant(value, kind, shape=known, name=scope)
         dims = shape if isinstance(shape, Tensor) else _shape_tensor(known, shape)
         if dims.shape.rank != 1:
@@ -97,14 +105,14 @@ def _element(kind: DType, one: bool) -> Any:
     return bool(one) if kind.is_bool else kind.np_dtype.type(int(one))
 
 
-def _shape_tensor(known: list[int] | None, shape: Any) -> Tensor:
+def _shape_tensor(known: list[int] | None, shape: TensorLike) -> Tensor:
     if known is not None:
         large = any(d >= 2**31 for d in known)
         return constant(known, dtypes.int64 if large else dtypes.int32, name="shape_as_tensor")
     return to_tensor(shape, dtypes.int32)
 
 
-def _known_dims(shape: Any) -> list[int] | None:
+def _known_dims(shape: TensorLike) -> list[int] | None:
     """The dimensions a Python shape lists; None when a tensor takes part."""
     if isinstance(shape, Tensor):
         return None
@@ -122,13 +130,13 @@ def _known_dims(shape: Any) -> list[int] | None:
 
 
 @export("zeros")
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (False for bool, empty for string)."""
     return _filled(shape, dtype, name, "zeros", one=False)
 
 
 @export("ones")
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones."""
     return _filled(shape, dtype, name, "ones", one=True)
 
@@ -140,7 +148,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
     shape=same_as_input,
     examples=[case(np.ones((2, 3), np.float32)), case(np.int32(4)), case(np.array([b"a"], object))],
 )
-def _zeros_like(xp: Any, x: Any) -> Any:
+def _zeros_like(xp: ArrayModule, x: Array) -> Array:
     return x.zeros() if isinstance(x, TensorList) else zeros_of(x.shape, x.dtype)
 
 
@@ -152,7 +160,7 @@ def _zeros_like(xp: Any, x: Any) -> Any:
     shape=same_as_input,
     examples=[case(np.zeros((2, 3), np.float32)), case(np.array(False))],
 )
-def _ones_like(xp: Any, x: Any) -> Any:
+def _ones_like(xp: ArrayModule, x: Array) -> Array:
     return np.ones(x.shape, x.dtype)
 
 
@@ -160,7 +168,9 @@ not_differentiable("ZerosLike", "OnesLike")
 
 
 @export("zeros_like")
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Zeros in the shape of `tensor`, of its type or of `dtype`."""
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = to_tensor(tensor, name="tensor")
@@ -177,7 +187,9 @@ def _inner_shape(tensor: Tensor, optimize: bool) -> Tensor:
 
 
 @export("ones_like")
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Ones in the shape of `tensor`, of its type or of `dtype`."""
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = to_tensor(tensor, name="tensor")
@@ -190,7 +202,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 # -- range -------------------------------------------------------------------------------------------
 
 
-def _range_count(start: Any, limit: Any, delta: Any, error: Any) -> int:
+def _range_count(start: Array, limit: Array, delta: Array, error: Callable[[str], Exception]) -> int:
     a, b, d = (np.asarray(v).item() for v in (start, limit, delta))
     if d == 0:
         raise error("Requires delta != 0: 0")
@@ -199,17 +211,16 @@ def _range_count(start: Any, limit: Any, delta: Any, error: Any) -> int:
     if d < 0 and a < b:
         raise error(f"Requires start >= limit when delta < 0: {a}/{b}")
     if isinstance(a, int):
-        return -((a - b) // d) if d > 0 else -((b - a) // -d)
+        return int(-((a - b) // d) if d > 0 else -((b - a) // -d))
     return int(np.ceil(abs((b - a) / d)))
 
 
 def _range_shape(op: Operation) -> TensorShape:
-    values = [static_value(op, i) for i in range(3)]
+    start, limit, delta = (static_value(op, i) for i in range(3))
     for t in op._inputs:
         t.shape.assert_has_rank(0)
-    if any(v is None for v in values):
+    if start is None or limit is None or delta is None:
         return vector_of(None)
-    start, limit, delta = values
     return vector_of(_range_count(start, limit, delta, ValueError))
 
 
@@ -226,15 +237,16 @@ def _range_shape(op: Operation) -> TensorShape:
         case(np.int32(3), np.int32(3), np.int32(1)),
     ],
 )
-def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
+def _range(xp: ArrayModule, start: Array, limit: Array, delta: Array) -> Array:
     count = _range_count(start, limit, delta, invalid)
     return _steps(np.asarray(start), np.asarray(delta), count)
 
 
-def _steps(start: np.ndarray, delta: np.ndarray, count: int) -> np.ndarray:
+def _steps(start: Array, delta: Array, count: int) -> Array:
     """start, start + delta, ...: added up in the element type, as TensorFlow does."""
     if start.dtype.kind in "iu":
-        return start + np.arange(count).astype(start.dtype) * delta
+        result: Array = start + np.arange(count).astype(start.dtype) * delta
+        return result
     out = np.empty(count, start.dtype)
     if count:
         out[0] = start
@@ -247,7 +259,11 @@ not_differentiable("Range")
 
 @export("range")
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+    start: TensorLike,
+    limit: TensorLike = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = "range",
 ) -> Tensor:
     """Numbers from `start` (0 when only one is given) up to but without `limit`, `delta` apart."""
     if limit is None:
@@ -301,7 +317,7 @@ def _one_hot_shape(op: Operation) -> TensorShape:
         case(np.uint8(1), np.int32(3), np.array(True), np.array(False)),
     ],
 )
-def _one_hot(xp: Any, indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:
+def _one_hot(xp: ArrayModule, indices: Array, depth: Array, on: Array, off: Array, *, axis: int) -> Array:
     n = int(depth)
     if n < 0:
         raise invalid(f"depth must be non-negative, got: {n}")
@@ -319,12 +335,12 @@ not_differentiable("OneHot")
 
 @export("one_hot")
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike = None,
+    off_value: TensorLike = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Vectors of `depth` elements, `on_value` at the index and `off_value` elsewhere."""
@@ -359,7 +375,7 @@ def _one_hot_type(kind: DType | None, on: Tensor | None, off: Tensor | None) -> 
 
 @export("sequence_mask")
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+    lengths: TensorLike, maxlen: TensorLike = None, dtype: DTypeLike = dtypes.bool_, name: str | None = None
 ) -> Tensor:
     """For each length, a row of `maxlen` that is true in its first `length` places."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
@@ -413,8 +429,8 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
 def eye(
     num_rows: Any,
     num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    batch_shape: TensorLike = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """An identity matrix, or a batch of them."""
@@ -435,7 +451,7 @@ def eye(
         return apply("MatrixSetDiag", zeros(zeros_shape, dtype), diagonal, name="set_diag")
 
 
-def _dynamic_eye(rows: Any, columns: Any, batch: Any, square: bool) -> tuple[Tensor, Any]:
+def _dynamic_eye(rows: TensorLike, columns: TensorLike, batch: Any, square: bool) -> tuple[Tensor, Any]:
     smaller = apply("Minimum", rows, columns)
     lead = to_tensor(batch, dtypes.int32, name="shape")
     diagonal = apply("ConcatV2", [lead, [smaller]], 0, name="concat")

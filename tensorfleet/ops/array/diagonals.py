@@ -8,8 +8,10 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, shape_text
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels.arrays import is_numpy, zeros_of
@@ -37,7 +39,7 @@ _DIAG_TYPES = "T: {bfloat16, half, float, double, int32, int64, complex64, compl
 
 
 @op("Diag", "diagonal: T -> output: T", _DIAG_TYPES, shape=_twice, examples=[case(_V), case(_M[0])])
-def _diag(xp: Any, x: Any) -> Any:
+def _diag(xp: ArrayModule, x: Array) -> Array:
     n = int(np.prod(x.shape, dtype=np.int64))
     whole = xp.where(np.eye(n, dtype=bool), x.reshape((n, 1)), np.zeros((), x.dtype))
     return whole.reshape((*x.shape, *x.shape))
@@ -63,7 +65,7 @@ def _half(op: Operation) -> TensorShape:
     shape=_half,
     examples=[case(np.arange(9.0).reshape(3, 3)), case(np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2))],
 )
-def _diag_part(xp: Any, x: Any) -> Any:
+def _diag_part(xp: ArrayModule, x: Array) -> Array:
     half = x.shape[: len(x.shape) // 2]
     if half != x.shape[len(half) :]:
         raise invalid(f"Invalid shape, shape dimensions {half} and {x.shape[len(half) :]} do not match.")
@@ -72,23 +74,21 @@ def _diag_part(xp: Any, x: Any) -> Any:
 
 
 @gradient("Diag")
-def _diag_grad(op: Operation, dy: Any) -> Any:
+def _diag_grad(op: Operation, dy: Tensor) -> Tensor:
     return apply("DiagPart", dy)
 
 
-@gradient("DiagPart")
-def _diag_part_grad(op: Operation, dy: Any) -> Any:
-    return apply("Diag", dy)
+gradient("DiagPart")(lambda op, dy: apply("Diag", dy))
 
 
 @export("diag", "linalg.tensor_diag")
-def diag(diagonal: Any, name: str | None = None) -> Tensor:
+def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of twice the rank, zero but for `diagonal` where both halves of the index agree."""
     return apply("Diag", diagonal, name=name)
 
 
 @export("diag_part", "linalg.tensor_diag_part")
-def diag_part(input: Any, name: str | None = None) -> Tensor:
+def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The elements of a tensor of even rank where both halves of the index agree."""
     return apply("DiagPart", input, name=name)
 
@@ -99,7 +99,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 class Band:
     """Diagonals `low` to `high` of a rows x columns matrix, and how they lie in a packed array."""
 
-    def __init__(self, k: Any, size: Any, align: bytes) -> None:
+    def __init__(self, k: Array | int, size: tuple[int, int], align: bytes) -> None:
         low, *rest = ints(k)
         self.low, self.high = low, rest[0] if rest else low
         if self.low > self.high:
@@ -117,12 +117,12 @@ class Band:
         """How many diagonals."""
         return self.high - self.low + 1
 
-    def _offset(self, k: np.ndarray) -> np.ndarray:
+    def _offset(self, k: Array) -> Array:
         length = np.minimum(self.rows + np.minimum(k, 0), self.columns - np.maximum(k, 0))
         right = np.where(k >= 0, self.above_right, self.below_right)
         return np.where(right, self.width - length, 0)
 
-    def in_matrix(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def in_matrix(self) -> tuple[Array, Array, Array]:
         """For each matrix element: whether it is in the band, and its (diagonal, place) when packed."""
         i, j = np.arange(self.rows)[:, None], np.arange(self.columns)[None, :]
         k = j - i
@@ -130,7 +130,7 @@ class Band:
         place = np.minimum(i, j) + self._offset(k)
         return inside, np.where(inside, self.high - k, 0), np.where(inside, place, 0)
 
-    def in_packed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def in_packed(self) -> tuple[Array, Array, Array]:
         """For each packed element: whether it is no padding, and its (row, column) in the matrix."""
         k = self.high - np.arange(self.count)[:, None]
         place = np.arange(self.width)[None, :] - self._offset(k)
@@ -139,14 +139,14 @@ class Band:
         return inside, np.where(inside, row, 0), np.where(inside, column, 0)
 
 
-def _packed(band: Band, diagonal: Any) -> Any:
+def _packed(band: Band, diagonal: Array) -> Array:
     """The diagonals as [..., count, width], also when there is only one."""
     if band.count == 1 and diagonal.shape[-1:] == (band.width,):
         return diagonal.reshape((*diagonal.shape[:-1], 1, band.width))
     return diagonal
 
 
-def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
+def _put(xp: ArrayModule, band: Band, diagonal: Array, background: Array) -> Array:
     packed = _packed(band, diagonal)
     if tuple(packed.shape[-2:]) != (band.count, band.width):
         raise invalid(
@@ -163,7 +163,7 @@ def _put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
     return xp.where(inside, packed[..., which, place], background)
 
 
-def _overwritten(band: Band, packed: np.ndarray, background: np.ndarray) -> np.ndarray:
+def _overwritten(band: Band, packed: Array, background: Array) -> Array:
     """A copy of the background, and then one diagonal after the other."""
     lead = np.broadcast_shapes(packed.shape[:-2], background.shape[:-2])
     made = np.empty((*lead, band.rows, band.columns), packed.dtype)
@@ -177,7 +177,7 @@ def _overwritten(band: Band, packed: np.ndarray, background: np.ndarray) -> np.n
     return made
 
 
-def _one_put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
+def _one_put(xp: ArrayModule, band: Band, diagonal: Array, background: Array) -> Array:
     """One diagonal: its elements are in order along the rows, or below the main one along the columns."""
     k, above = band.high, band.high >= 0
     behind = (band.rows if above else band.columns) - band.width
@@ -186,13 +186,13 @@ def _one_put(xp: Any, band: Band, diagonal: Any, background: Any) -> Any:
     return xp.where(inside, whole[..., :, None] if above else whole[..., None, :], background)
 
 
-def _pick(xp: Any, band: Band, x: Any, padding: Any) -> Any:
+def _pick(xp: ArrayModule, band: Band, x: Array, padding: Array) -> Array:
     inside, row, column = band.in_packed()
     out = xp.where(inside, x[..., row, column], padding)
     return out[..., 0, :] if band.count == 1 else out
 
 
-def _square(k: Any, diagonal: Any, rows: int, columns: int) -> tuple[int, int]:
+def _square(k: Array, diagonal: Array, rows: int, columns: int) -> tuple[int, int]:
     low, high = ints(k)[0], ints(k)[-1]
     width = diagonal.shape[-1]
     least_rows, least_columns = width - min(high, 0), width + max(low, 0)
@@ -204,7 +204,7 @@ def _square(k: Any, diagonal: Any, rows: int, columns: int) -> tuple[int, int]:
     return rows, columns
 
 
-def _zero(x: Any) -> Any:
+def _zero(x: Array) -> Array:
     return zeros_of((), np.dtype(x.dtype))
 
 
@@ -235,7 +235,7 @@ def _matrix_diag_shape(op: Operation) -> TensorShape:
     words={"diagonal": "diagonal must be at least 1-dim, received shape: {}"},
     examples=[case(_V), case(_M[0]), case(np.array([], np.float32), grad=False)],
 )
-def _matrix_diag(xp: Any, x: Any) -> Any:
+def _matrix_diag(xp: ArrayModule, x: Array) -> Array:
     n = x.shape[-1]
     return xp.where(np.eye(n, dtype=bool), x[..., None], _zero(x))
 
@@ -261,7 +261,7 @@ def _matrix_diag_part_shape(op: Operation) -> TensorShape:
     words={"input": _AT_LEAST_2},
     examples=[case(_M), case(_M[0].T.copy())],
 )
-def _matrix_diag_part(xp: Any, x: Any) -> Any:
+def _matrix_diag_part(xp: ArrayModule, x: Array) -> Array:
     return xp.diagonal(x, axis1=-2, axis2=-1)
 
 
@@ -274,7 +274,8 @@ def _matrix_set_diag_shape(op: Operation) -> TensorShape:
     if diagonal.rank not in (None, len(shape._d) - 1):
         raise ValueError(f"Shape must be rank {len(shape._d) - 1} but is rank {diagonal.rank}")
     known = diagonal.merge_with([*shape._d[:-2], least])
-    return known[:-1].concatenate([rows, columns])
+    result: TensorShape = known[:-1].concatenate([rows, columns])
+    return result
 
 
 @op(
@@ -285,7 +286,7 @@ def _matrix_set_diag_shape(op: Operation) -> TensorShape:
     words={"input": _AT_LEAST_2, "diagonal": "diagonal must be at least 1-dim, received shape: {}"},
     examples=[case(_M, np.array([[7, 8], [9, 6]], np.float32)), case(_M[0], np.array([5, 4], np.float32))],
 )
-def _matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:
+def _matrix_set_diag(xp: ArrayModule, x: Array, diagonal: Array) -> Array:
     if diagonal.shape != (*x.shape[:-2], min(x.shape[-2:])):
         raise invalid(
             "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape: "
@@ -294,13 +295,11 @@ def _matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:
     return _put(xp, Band(0, x.shape[-2:], b"LEFT_LEFT"), diagonal, x)
 
 
-@gradient("MatrixDiag")
-def _matrix_diag_grad(op: Operation, dy: Any) -> Any:
-    return apply("MatrixDiagPart", dy)
+gradient("MatrixDiag")(lambda op, dy: apply("MatrixDiagPart", dy))
 
 
 @gradient("MatrixDiagPart")
-def _matrix_diag_part_grad(op: Operation, dy: Any) -> Any:
+def _matrix_diag_part_grad(op: Operation, dy: Tensor) -> Tensor:
     dims = op._inputs[0].shape._d
     if dims is not None and dims[-2] == dims[-1] is not None:
         return apply("MatrixDiag", dy)
@@ -308,7 +307,7 @@ def _matrix_diag_part_grad(op: Operation, dy: Any) -> Any:
 
 
 @gradient("MatrixSetDiag")
-def _matrix_set_diag_grad(op: Operation, dy: Any) -> Any:
+def _matrix_set_diag_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     return apply("MatrixSetDiag", dy, apply("ZerosLike", op._inputs[1])), apply("MatrixDiagPart", dy)
 
 
@@ -320,7 +319,8 @@ def _banded(version: str, attrs: str) -> None:
     """The three ops for any band of diagonals; V2 packs all of them to the left, V3 has a choice."""
 
     def align_of(op: Operation) -> bytes:
-        return op._attrs.get("align", b"LEFT_LEFT")
+        result: bytes = op._attrs.get("align", b"LEFT_LEFT")
+        return result
 
     @op(
         f"MatrixDiag{version}",
@@ -341,7 +341,9 @@ def _banded(version: str, attrs: str) -> None:
             ),
         ],
     )
-    def _diag_kernel(xp: Any, x: Any, k: Any, rows: Any, columns: Any, padding: Any, *, op: Operation) -> Any:
+    def _diag_kernel(
+        xp: ArrayModule, x: Array, k: Array, rows: Array, columns: Array, padding: Array, *, op: Operation
+    ) -> Array:
         size = _square(k, x, int(rows), int(columns))
         return _put(xp, Band(k, size, align_of(op)), x, padding)
 
@@ -354,7 +356,7 @@ def _banded(version: str, attrs: str) -> None:
         static=["k"],
         examples=[case(_M, np.int32(1), np.float32(0)), case(_M, _BAND, np.float32(9), grad=False)],
     )
-    def _part_kernel(xp: Any, x: Any, k: Any, padding: Any, *, op: Operation) -> Any:
+    def _part_kernel(xp: ArrayModule, x: Array, k: Array, padding: Array, *, op: Operation) -> Array:
         return _pick(xp, Band(k, x.shape[-2:], align_of(op)), x, padding)
 
     @op(
@@ -368,27 +370,27 @@ def _banded(version: str, attrs: str) -> None:
             case(_M, np.ones((2, 3, 2), np.float32), _BAND),
         ],
     )
-    def _set_kernel(xp: Any, x: Any, diagonal: Any, k: Any, *, op: Operation) -> Any:
+    def _set_kernel(xp: ArrayModule, x: Array, diagonal: Array, k: Array, *, op: Operation) -> Array:
         return _put(xp, Band(k, x.shape[-2:], align_of(op)), diagonal, x)
 
     def same(op: Operation) -> dict[str, Any]:
         return {"align": op._attrs["align"]} if "align" in op._attrs else {}
 
-    def zero(op: Operation) -> np.ndarray:
+    def zero(op: Operation) -> Array:
         return np.zeros((), op._outputs[0].dtype.np_dtype)
 
     @gradient(f"MatrixDiag{version}")
-    def _diag_grad(op: Operation, dy: Any) -> Any:
+    def _diag_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None, None, None]:
         dx = apply_any(f"MatrixDiagPart{version}", dy, op._inputs[1], zero(op), **same(op))
         return dx, None, None, None, None
 
     @gradient(f"MatrixDiagPart{version}")
-    def _part_grad(op: Operation, dy: Any) -> Any:
+    def _part_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
         zeros = apply("ZerosLike", op._inputs[0])
         return apply_any(f"MatrixSetDiag{version}", zeros, dy, op._inputs[1], **same(op)), None, None
 
     @gradient(f"MatrixSetDiag{version}")
-    def _set_grad(op: Operation, dy: Any) -> Any:
+    def _set_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor, None]:
         k = op._inputs[2]
         dx = apply_any(f"MatrixSetDiag{version}", dy, apply("ZerosLike", op._inputs[1]), k, **same(op))
         return dx, apply_any(f"MatrixDiagPart{version}", dy, k, zero(op), **same(op)), None
@@ -405,18 +407,18 @@ def _plain(*pairs: tuple[Any, Any]) -> bool:
     )
 
 
-def _like(value: Any, tensor: Tensor) -> Any:
+def _like(value: TensorLike, tensor: Tensor) -> Array | Tensor:
     return value if isinstance(value, Tensor) else np.array(value, tensor.dtype.np_dtype)
 
 
 @export("matrix_diag", "linalg.diag")
 def matrix_diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str | None = "diag",
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: TensorLike = 0,
+    num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1,
+    padding_value: TensorLike = 0,
 ) -> Tensor:
     """A batch of matrices with these diagonals, `k` above the main one, and `padding_value` elsewhere."""
     if _plain((k, 0), (num_rows, -1), (num_cols, -1), (padding_value, 0)):
@@ -427,7 +429,7 @@ def matrix_diag(
 
 @export("matrix_diag_part", "linalg.diag_part")
 def matrix_diag_part(
-    input: Any, name: str | None = "diag_part", k: Any = 0, padding_value: Any = 0
+    input: TensorLike, name: str | None = "diag_part", k: TensorLike = 0, padding_value: TensorLike = 0
 ) -> Tensor:
     """The diagonals of a batch of matrices, `k` above the main one."""
     if _plain((k, 0)):
@@ -437,7 +439,9 @@ def matrix_diag_part(
 
 
 @export("matrix_set_diag", "linalg.set_diag")
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0) -> Tensor:
+def matrix_set_diag(
+    input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag", k: TensorLike = 0
+) -> Tensor:
     """A batch of matrices with their diagonals, `k` above the main one, replaced."""
     if _plain((k, 0)):
         return apply("MatrixSetDiag", input, diagonal, name=name)
@@ -451,7 +455,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = "set_diag", k:
     shape=same_as_input,
     examples=[case(_M, np.int64(0), np.int64(1)), case(_M[0], np.int32(-1), np.int32(0))],
 )
-def _matrix_band_part(xp: Any, x: Any, lower: Any, upper: Any, *, check: Any) -> Any:
+def _matrix_band_part(xp: ArrayModule, x: Array, lower: Array, upper: Array, *, check: Check) -> Array:
     if x.ndim < 2:
         raise invalid(_AT_LEAST_2.format(shape_text(x.shape)))
     for name, number in (("num_lower", lower), ("num_upper", upper)):
@@ -467,11 +471,13 @@ def _matrix_band_part(xp: Any, x: Any, lower: Any, upper: Any, *, check: Any) ->
 
 
 @gradient("MatrixBandPart")
-def _matrix_band_part_grad(op: Operation, dy: Any) -> Any:
+def _matrix_band_part_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     return apply("MatrixBandPart", dy, op._inputs[1], op._inputs[2]), None, None
 
 
 @export("matrix_band_part", "linalg.band_part")
-def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def matrix_band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """Keeps a band around each matrix's diagonal and zeroes the rest; a negative number keeps that side."""
     return apply("MatrixBandPart", input, num_lower, num_upper, name=name)

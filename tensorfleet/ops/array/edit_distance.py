@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -22,9 +23,9 @@ _PLACES = np.array([[0, 0], [0, 1], [1, 0]])
 _SHAPE = np.array([2, 3])
 _WORDS = np.array([b"a", b"b", b"c"], object)
 # Elements of tables that are filled in at a time.
-_MOST = 1 << 17
+_MAX_TABLE_ELEMENTS = 1 << 17
 # Pairs for which a call per column costs less than a running minimum.
-_MANY = 256
+_MIN_PARALLEL_PAIRS = 256
 
 
 def _shape(op: Operation) -> TensorShape:
@@ -57,16 +58,16 @@ def _shape(op: Operation) -> TensorShape:
     ],
 )
 def _edit_distance(
-    ctx: Any,
-    places: Any,
-    values: Any,
-    shape: Any,
-    t_places: Any,
-    t_values: Any,
-    t_shape: Any,
+    ctx: HostContext,
+    places: Array,
+    values: Array,
+    shape: Array,
+    t_places: Array,
+    t_values: Array,
+    t_shape: Array,
     *,
     normalize: bool,
-) -> Any:
+) -> Array:
     outer = tuple(np.maximum(shape, t_shape)[:-1].tolist())
     if values.dtype == object:
         _, codes = np.unique(np.concatenate([values, t_values]), return_inverse=True)
@@ -82,7 +83,7 @@ def _edit_distance(
 class _Sequences:
     """Sequences of values, by all but the last of their coordinates."""
 
-    def __init__(self, places: Any, values: Any, outer: tuple[int, ...]) -> None:
+    def __init__(self, places: Array, values: Array, outer: tuple[int, ...]) -> None:
         outside = ((places[:, :-1] < 0) | (places[:, :-1] >= np.array(outer, np.int64))).any(1)
         if outside.any():
             first = places[np.argmax(outside), :-1].tolist()
@@ -93,26 +94,27 @@ class _Sequences:
         self.lengths = np.bincount(owner, minlength=total)
         self.starts = np.cumsum(self.lengths) - self.lengths
 
-    def rows(self, which: np.ndarray) -> np.ndarray:
+    def rows(self, which: Array) -> Array:
         """Some of the sequences as a matrix; what is behind the end of one does not matter."""
         columns = np.arange(self.lengths[which].max(initial=0))
         places = np.minimum(self.starts[which, None] + columns, len(self.values) - 1)
-        return self.values[places]
+        result: Array = self.values[places]
+        return result
 
 
-def _distances(mine: _Sequences, truth: _Sequences) -> np.ndarray:
+def _distances(mine: _Sequences, truth: _Sequences) -> Array:
     """Levenshtein's distance of each pair: of many pairs of about the same length at a time."""
     found = (mine.lengths + truth.lengths).astype(np.int64)  # when one of the two is empty
     both = np.flatnonzero((mine.lengths > 0) & (truth.lengths > 0))
     order = both[np.argsort(-truth.lengths[both], kind="stable")]
     while len(order):
-        count = max(1, _MOST // int(truth.lengths[order[0]]))
+        count = max(1, _MAX_TABLE_ELEMENTS // int(truth.lengths[order[0]]))
         some, order = order[:count], order[count:]
         found[some] = _table(mine.rows(some), truth.rows(some), mine.lengths[some], truth.lengths[some])
     return found
 
 
-def _table(a: np.ndarray, b: np.ndarray, a_lengths: np.ndarray, b_lengths: np.ndarray) -> np.ndarray:
+def _table(a: Array, b: Array, a_lengths: Array, b_lengths: Array) -> Array:
     """The distances of the rows of two matrices: a row of all tables at a time, their columns one behind the other."""
     a, b = a.T.copy(), b.T.copy()
     columns, pairs = np.arange(len(b) + 1, dtype=np.int32)[:, None], np.arange(a.shape[1])
@@ -123,7 +125,7 @@ def _table(a: np.ndarray, b: np.ndarray, a_lengths: np.ndarray, b_lengths: np.nd
         row = above + 1
         np.minimum(row[1:], above[:-1] + (letters != b), row[1:])
         # An insertion costs one more than the place to the left: the lowest of all to the left, by distance.
-        if len(pairs) >= _MANY:
+        if len(pairs) >= _MIN_PARALLEL_PAIRS:
             for j in range(len(b)):
                 np.minimum(row[j + 1], row[j] + 1, row[j + 1])
         else:

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import register_tensor_conversion_function, to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -26,8 +29,8 @@ from tensorfleet.ops.samples import case
 from tensorfleet.ops.state.variables import handle_shape
 
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
-_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads takes
-_MANY = 100_000_000  # elements; a gradient of that size is worth a warning
+_BYTES_PER_THREAD = 1 << 20  # bytes that one of several threads takes
+_MIN_WARNED_ELEMENTS = 100_000_000  # elements; a gradient of that size is worth a warning
 
 
 # -- gather along one axis ---------------------------------------------------------------------------
@@ -53,7 +56,7 @@ def _gather_shape(params: TensorShape, indices: TensorShape, axis: int | None, b
     )
 
 
-def _gather(xp: Any, params: Any, indices: Any, axis: int, batch: int, check: Any) -> Any:
+def _gather(xp: ArrayModule, params: Array, indices: Array, axis: int, batch: int, check: Check) -> Array:
     rank = len(params.shape)
     if not -rank <= axis < rank:
         raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {axis}")
@@ -70,19 +73,19 @@ def _gather(xp: Any, params: Any, indices: Any, axis: int, batch: int, check: An
     return xp.take(params, indices, axis=axis, mode="clip")
 
 
-def _taken(params: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
+def _taken(params: Array, indices: Array, axis: int) -> Array:
     """What numpy takes, in parts where it is much. The indices are known to be good."""
     size = params[:1].nbytes * indices.size
-    if axis or size < 2 * _WORTH_DIVIDING or params.dtype.hasobject:
+    if axis or size < 2 * _BYTES_PER_THREAD or params.dtype.hasobject:
         return np.asarray(np.take(params, indices, axis=axis), params.dtype)  # one string stays an array
     found, flat = np.empty((*indices.shape, *params.shape[1:]), params.dtype), indices.reshape(-1)
     rows = found.reshape((indices.size, *params.shape[1:]))
     work = lambda a, b: params.take(flat[a:b], axis=0, out=rows[a:b], mode="clip")  # noqa: E731
-    in_parts(work, flat.size, -(-_WORTH_DIVIDING * flat.size // size))
+    in_parts(work, flat.size, -(-_BYTES_PER_THREAD * flat.size // size))
     return found
 
 
-def _gather_in_batches(xp: Any, params: Any, indices: Any, axis: int, batch: int) -> Any:
+def _gather_in_batches(xp: ArrayModule, params: Array, indices: Array, axis: int, batch: int) -> Array:
     dims, count = params.shape, params.shape[axis]
     if dims[:batch] != indices.shape[:batch]:
         raise invalid(
@@ -95,7 +98,8 @@ def _gather_in_batches(xp: Any, params: Any, indices: Any, axis: int, batch: int
     picked = xp.asarray(params).reshape((b, m, count, r))[
         np.arange(b)[:, None, None], np.arange(m)[None, :, None], rows
     ]
-    return picked.reshape((*dims[:axis], *indices.shape[batch:], *dims[axis + 1 :]))
+    result: Array = picked.reshape((*dims[:axis], *indices.shape[batch:], *dims[axis + 1 :]))
+    return result
 
 
 def _product(dims: tuple[int, ...]) -> int:
@@ -122,7 +126,9 @@ def _gather_v2_shape(op: Operation) -> TensorShape:
         case(np.array([b"a", b"b"], object), np.array(1, np.int32), np.int32(0)),
     ],
 )
-def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int, check: Any) -> Any:
+def _gather_v2(
+    xp: ArrayModule, params: Array, indices: Array, axis: Array, *, batch_dims: int, check: Check
+) -> Array:
     return _gather(xp, params, indices, int(axis), batch_dims, check)
 
 
@@ -134,7 +140,7 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
     moves="params",
     examples=[case(_X, np.array([1, 1], np.int32)), case(_X, np.int64(2))],
 )
-def _gather_v1(xp: Any, params: Any, indices: Any, *, check: Any) -> Any:
+def _gather_v1(xp: ArrayModule, params: Array, indices: Array, *, check: Check) -> Array:
     return _gather(xp, params, indices, 0, 0, check)
 
 
@@ -151,11 +157,13 @@ def _resource_gather_shape(op: Operation) -> TensorShape:
     stateful=True,
     reads=["resource"],
 )
-def _resource_gather(xp: Any, params: Any, indices: Any, *, batch_dims: int, check: Any) -> Any:
+def _resource_gather(
+    xp: ArrayModule, params: Array, indices: Array, *, batch_dims: int, check: Check
+) -> Array:
     return _gather(xp, params, indices, batch_dims, batch_dims, check)
 
 
-def _rows(dy: Any, indices: Tensor, params_shape: Tensor) -> IndexedSlices:
+def _rows(dy: Tensor, indices: Tensor, params_shape: Tensor) -> IndexedSlices:
     """The gradient of a gather along the first axis: one row per index."""
     count = apply("ExpandDims", size_of(indices), 0)
     values_shape = apply("ConcatV2", [count, params_shape[1:]], 0)
@@ -163,7 +171,7 @@ def _rows(dy: Any, indices: Tensor, params_shape: Tensor) -> IndexedSlices:
 
 
 @gradient("Gather")
-def _gather_grad(op: Operation, dy: Any) -> Any:
+def _gather_grad(op: Operation, dy: Tensor) -> tuple[IndexedSlices, None]:
     params, indices = op._inputs
     with params.graph.colocate_with(params):
         params_shape = shape_of(params)
@@ -171,7 +179,7 @@ def _gather_grad(op: Operation, dy: Any) -> Any:
 
 
 @gradient("GatherV2")
-def _gather_v2_grad(op: Operation, dy: Any) -> Any:
+def _gather_v2_grad(op: Operation, dy: Tensor) -> tuple[IndexedSlices | Tensor, None, None]:
     axis: Any
     params, indices, axis = op._inputs
     with params.graph.colocate_with(params):
@@ -187,7 +195,7 @@ def _gather_v2_grad(op: Operation, dy: Any) -> Any:
     return _dense_gather_grad(dense_gradient(dy), indices, params_shape, axis, batch), None, None
 
 
-def _dense_gather_grad(dy: Any, indices: Tensor, params_shape: Tensor, axis: Any, batch: int) -> Tensor:
+def _dense_gather_grad(dy: Tensor, indices: Tensor, params_shape: Tensor, axis: int, batch: int) -> Tensor:
     """Adds up the gradient of every pick, after bringing the gathered axis to the front.
 
     With sizes b (batch), m (between), n (the axis), r (the rest) and i (indices of a batch):
@@ -210,29 +218,29 @@ def _dense_gather_grad(dy: Any, indices: Tensor, params_shape: Tensor, axis: Any
 
 
 @gradient("ResourceGather")
-def _resource_gather_grad(op: Operation, dy: Any) -> Any:
+def _resource_gather_grad(op: Operation, dy: Tensor) -> tuple[IndexedSlices, None]:
     return _rows(dy, op._inputs[1], apply("VariableShape", op._inputs[0])), None
 
 
 @export("gather")
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: TensorLike = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """The slices of `params` at `indices` along `axis`; rows by default."""
     axis = batch_dims if axis is None else axis
-    rows = not isinstance(axis, Tensor) and axis == 0
-    if rows and hasattr(params, "sparse_read"):
-        return params.sparse_read(indices, name=name)
+    if not isinstance(axis, Tensor) and axis == 0 and hasattr(params, "sparse_read"):
+        rows: Tensor = params.sparse_read(indices, name=name)
+        return rows
     return apply("GatherV2", params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 @export("batch_gather")
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Gathers along the last dimension of `indices`, each batch entry from its own part of `params`."""
     with name_scope(name, "BatchGather", [params, indices]):
         indices, params = to_tensor(indices, name="indices"), to_tensor(params, name="params")
@@ -254,26 +262,28 @@ def _gather_nd_shape(params: TensorShape, indices: TensorShape) -> TensorShape:
     return TensorShape._of((*indices._d[:-1], *params._d[depth:]))
 
 
-def index_columns(xp: Any, indices: Any, dims: tuple[int, ...], what: str, check: Any) -> tuple:
+def index_columns(
+    xp: ArrayModule, indices: Array, dims: tuple[int, ...], what: str, check: Check
+) -> tuple[Array, ...]:
     """The last dimension of `indices` as a tuple of index arrays, checked against `dims`."""
     depth = indices.shape[-1]
     columns = tuple(indices[..., k] for k in range(depth))
     if is_numpy(xp) and all(all_within(np, c, d) for c, d in zip(columns, dims, strict=False)):
         return columns
     limits = np.array(dims[:depth], np.int64)
-    ok = ((indices >= 0) & (indices < limits)).all(axis=-1)
+    ok: Any = ((indices >= 0) & (indices < limits)).all(axis=-1)
     check(ok, lambda: _bad_index(ok, indices, what, dims))
     return tuple(xp.clip(c, 0, max(dims[k] - 1, 0)) for k, c in enumerate(columns))
 
 
-def _bad_index(ok: Any, indices: Any, what: str, dims: tuple[int, ...]) -> str:
+def _bad_index(ok: Array, indices: Array, what: str, dims: tuple[int, ...]) -> str:
     where = np.unravel_index(int(np.argmin(np.asarray(ok).ravel())), ok.shape)
     at = f"[{','.join(str(int(w)) for w in where)}]" if where else ""
     value = ", ".join(str(int(v)) for v in np.asarray(indices)[where])
     return f"indices{at} = [{value}] does not index into {what} {bracketed(dims)}"
 
 
-def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
+def _gather_nd(xp: ArrayModule, params: Array, indices: Array, check: Check) -> Array:
     depth, dims = indices.shape[-1], tuple(params.shape)
     if depth > len(dims):
         raise invalid(
@@ -286,7 +296,11 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
     columns = index_columns(xp, indices, dims, "param shape", check)
     if is_numpy(xp):
         return np.asarray(params[columns], params.dtype)
-    return xp.asarray(params).at[columns].get(mode="clip")  # params may be known while the indices are traced
+    from tensorfleet.kernels.xla import at
+
+    return at(xp.asarray(params), columns).get(
+        mode="clip"
+    )  # params may be known while the indices are traced
 
 
 @op(
@@ -302,7 +316,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, check: Any) -> Any:
         case(np.array([b"a", b"b"], object), np.array([[1]], np.int32)),
     ],
 )
-def _gather_nd_kernel(xp: Any, params: Any, indices: Any, *, check: Any) -> Any:
+def _gather_nd_kernel(xp: ArrayModule, params: Array, indices: Array, *, check: Check) -> Array:
     return _gather_nd(xp, params, indices, check)
 
 
@@ -314,11 +328,11 @@ def _gather_nd_kernel(xp: Any, params: Any, indices: Any, *, check: Any) -> Any:
     stateful=True,
     reads=["resource"],
 )
-def _resource_gather_nd(xp: Any, params: Any, indices: Any, *, check: Any) -> Any:
+def _resource_gather_nd(xp: ArrayModule, params: Array, indices: Array, *, check: Check) -> Array:
     return _gather_nd(xp, params, indices, check)
 
 
-def _nd_grad(dy: Any, indices: Tensor, params_shape: Tensor) -> Any:
+def _nd_grad(dy: Tensor, indices: Tensor, params_shape: Tensor) -> IndexedSlices | Tensor:
     dims = indices.shape._d
     if dims is not None and len(dims) == 2 and dims[1] == 1:
         return IndexedSlices(dense_gradient(dy), apply("Squeeze", indices, squeeze_dims=[-1]), params_shape)
@@ -326,32 +340,35 @@ def _nd_grad(dy: Any, indices: Tensor, params_shape: Tensor) -> Any:
 
 
 @gradient("GatherNd")
-def _gather_nd_grad(op: Operation, dy: Any) -> Any:
+def _gather_nd_grad(op: Operation, dy: Tensor) -> tuple[IndexedSlices | Tensor, None]:
     params, indices = op._inputs
     return _nd_grad(dy, indices, shape_of(params, out_type=_size_type(indices))), None
 
 
 @gradient("ResourceGatherNd")
-def _resource_gather_nd_grad(op: Operation, dy: Any) -> Any:
+def _resource_gather_nd_grad(op: Operation, dy: Tensor) -> tuple[IndexedSlices | Tensor, None]:
     handle, indices = op._inputs
     return _nd_grad(dy, indices, apply("VariableShape", handle, out_type=indices.dtype)), None
 
 
-def _size_type(indices: Tensor) -> Any:
+def _size_type(indices: Tensor) -> str:
     return "int64" if indices.dtype.base_dtype.name == "int64" else "int32"
 
 
 @export("gather_nd", "manip.gather_nd")
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
+) -> Tensor:
     """The elements or slices of `params` at the positions in the last dimension of `indices`."""
     if isinstance(batch_dims, Tensor) or batch_dims:
         return _batch_gather_nd(params, indices, batch_dims, name)
     if hasattr(params, "gather_nd"):
-        return params.gather_nd(indices, name=name)
+        slices: Tensor = params.gather_nd(indices, name=name)
+        return slices
     return apply("GatherNd", params, indices, name=name)
 
 
-def _batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None) -> Tensor:
+def _batch_gather_nd(params: TensorLike, indices: TensorLike, batch_dims: int, name: str | None) -> Tensor:
     """Puts each entry's place in the batch in front of its index."""
     with name_scope(name, "BatchGatherND", [params, indices]):
         params, indices = to_tensor(params, name="params"), to_tensor(indices, name="indices")
@@ -393,7 +410,7 @@ def indexed_slices_to_tensor(value: IndexedSlices, name: str | None = None, warn
             "amount of memory.",
             stacklevel=2,
         )
-    elif warn and int(np.prod(dims, dtype=np.int64)) >= _MANY:
+    elif warn and int(np.prod(dims, dtype=np.int64)) >= _MIN_WARNED_ELEMENTS:
         warnings.warn(
             f"Converting sparse IndexedSlices to a dense Tensor with {int(np.prod(dims, dtype=np.int64))} "
             "elements. This may consume a large amount of memory.",
@@ -404,7 +421,7 @@ def indexed_slices_to_tensor(value: IndexedSlices, name: str | None = None, warn
 
 
 def _convert(
-    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
+    value: IndexedSlices, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(

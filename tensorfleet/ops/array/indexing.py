@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -47,7 +48,7 @@ def _check_index(index: Any) -> None:
         raise TypeError(f"{_INDICES}, got {index!r}")
 
 
-def _is_mask(spec: Any) -> bool:
+def _is_mask(spec: TensorLike) -> bool:
     if isinstance(spec, (bool, np.bool_)):
         return True
     return isinstance(spec, (Tensor, np.ndarray)) and spec.dtype == (
@@ -58,7 +59,11 @@ def _is_mask(spec: Any) -> bool:
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
-def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
+def slice_helper(
+    tensor: Tensor,
+    slice_spec: TensorLike,
+    var: Any = None,
+) -> Tensor:
     """What `tensor[slice_spec]` builds; with `var`, the result has an `assign` that writes there."""
     if _is_mask(slice_spec):
         return boolean_mask(tensor, slice_spec)
@@ -98,7 +103,7 @@ def _entry(item: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
     return first, last, 1 if item.step is None else item.step, masks
 
 
-def _packed(*parts: list) -> list[Tensor]:
+def _packed(*parts: list[Any]) -> list[Tensor]:
     """begin, end and strides as three vectors of one integer type."""
     if not parts[0]:
         empty = constant([], dtypes.int32)
@@ -118,7 +123,9 @@ Tensor.__getitem__ = _getitem  # type: ignore
 
 
 @export("boolean_mask")
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: Any = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, name: str | None = "boolean_mask", axis: Any = None
+) -> Tensor:
     """The parts of `tensor` where `mask`, whose dimensions match its own from `axis` on, is true."""
     with name_scope(name, values=[tensor, mask]):
         tensor, mask = to_tensor(tensor, name="tensor"), to_tensor(mask, name="mask")

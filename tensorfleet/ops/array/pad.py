@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.operation import Operation, Tensor
@@ -27,7 +28,7 @@ _PADS = np.array([[1, 0], [2, 1]], np.int32)
 # -- pad ---------------------------------------------------------------------------------------------
 
 
-def _pairs(paddings: Any, rank: int, error: Any) -> list[tuple[int, int]]:
+def _pairs(paddings: Array, rank: int, error: Any) -> list[tuple[int, int]]:
     if np.shape(paddings) != (rank, 2) and np.size(paddings) + rank:
         raise error(f"paddings must be a matrix with 2 columns and {rank} rows: {list(np.shape(paddings))}")
     return [(int(a), int(b)) for a, b in np.asarray(paddings).reshape(-1, 2)]
@@ -57,12 +58,12 @@ def _pad_shape(op: Operation) -> TensorShape:
     return TensorShape._of(tuple(None if d is None else d + a + b for d, (a, b) in sizes))
 
 
-def _pad(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
+def _pad(xp: ArrayModule, x: Array, paddings: Array, value: Array) -> Array:
     pairs = _pairs(paddings, len(x.shape), invalid)
     if any(a < 0 or b < 0 for a, b in pairs):
         raise invalid(f"Paddings must be non-negative: {pairs}")
     if not is_numpy(xp):
-        from jax import lax
+        from tensorfleet.kernels.xla import lax
 
         return lax.pad(x, xp.asarray(value, x.dtype), [(a, b, 0) for a, b in pairs])
     out = np.empty([d + a + b for d, (a, b) in zip(x.shape, pairs, strict=True)], x.dtype)
@@ -83,7 +84,7 @@ def _pad(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
         case(np.float32(1.0), np.zeros((0, 2), np.int32)),
     ],
 )
-def _pad_zeros(xp: Any, x: Any, paddings: Any) -> Any:
+def _pad_zeros(xp: ArrayModule, x: Array, paddings: Array) -> Array:
     return _pad(xp, x, paddings, zeros_of((), np.dtype(x.dtype)))
 
 
@@ -98,12 +99,12 @@ def _pad_zeros(xp: Any, x: Any, paddings: Any) -> Any:
         case(np.array([b"a"], object), np.array([[1, 1]]), np.array(b"-", object)),
     ],
 )
-def _pad_v2(xp: Any, x: Any, paddings: Any, value: Any) -> Any:
+def _pad_v2(xp: ArrayModule, x: Array, paddings: Array, value: Array) -> Array:
     return _pad(xp, x, paddings, value)
 
 
 @gradient("Pad", "PadV2")
-def _pad_grad(op: Operation, dy: Any) -> Any:
+def _pad_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     x, paddings = op._inputs[0], op._inputs[1]
     size = stack([rank_of(x), 1])
     before = apply("Slice", paddings, [0, 0], size)
@@ -115,7 +116,7 @@ def _pad_grad(op: Operation, dy: Any) -> Any:
 # -- mirror pad --------------------------------------------------------------------------------------
 
 
-def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
+def _mirrored(dim: int, before: int, after: int, reflect: bool) -> Array:
     """Which source position each padded position shows."""
     limit = dim - 1 if reflect else dim
     if not (0 <= before <= limit and 0 <= after <= limit):
@@ -124,7 +125,8 @@ def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
             f"{before}, {after} not {'less than' if reflect else 'no greater than'} {dim}"
         )
     mode = "reflect" if reflect else "symmetric"
-    return np.pad(np.arange(dim), (before, after), mode=mode)  # type: ignore[call-overload]
+    result: Array = np.pad(np.arange(dim), (before, after), mode=mode)  # type: ignore[call-overload]
+    return result
 
 
 @op(
@@ -138,7 +140,7 @@ def _mirrored(dim: int, before: int, after: int, reflect: bool) -> np.ndarray:
         case(_X, np.array([[2, 1], [0, 3]]), mode="SYMMETRIC"),
     ],
 )
-def _mirror_pad(xp: Any, x: Any, paddings: Any, *, mode: bytes) -> Any:
+def _mirror_pad(xp: ArrayModule, x: Array, paddings: Array, *, mode: bytes) -> Array:
     for axis, (a, b) in enumerate(_pairs(paddings, len(x.shape), invalid)):
         if a or b:
             x = xp.take(x, _mirrored(x.shape[axis], a, b, mode == b"REFLECT"), axis=axis)
@@ -146,7 +148,7 @@ def _mirror_pad(xp: Any, x: Any, paddings: Any, *, mode: bytes) -> Any:
 
 
 @gradient("MirrorPad")
-def _mirror_pad_grad(op: Operation, dy: Any) -> Any:
+def _mirror_pad_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return apply("MirrorPadGrad", dense_gradient(dy), op._inputs[1], mode=op._attrs["mode"]), None
 
 
@@ -175,14 +177,14 @@ def _unpad_shape(op: Operation) -> TensorShape:
         case(np.arange(8.0).reshape(2, 4), np.array([[0, 0], [2, 0]], np.int32), mode="SYMMETRIC"),
     ],
 )
-def _mirror_pad_grad_kernel(xp: Any, dy: Any, paddings: Any, *, mode: bytes) -> Any:
+def _mirror_pad_grad_kernel(xp: ArrayModule, dy: Array, paddings: Array, *, mode: bytes) -> Array:
     for axis, (a, b) in enumerate(_pairs(paddings, len(dy.shape), invalid)):
         if a or b:
             dy = _fold(xp, dy, axis, a, b, mode == b"REFLECT")
     return dy
 
 
-def _fold(xp: Any, dy: Any, axis: int, before: int, after: int, reflect: bool) -> Any:
+def _fold(xp: ArrayModule, dy: Array, axis: int, before: int, after: int, reflect: bool) -> Array:
     """Adds the padded borders back onto the positions they were copied from."""
     dim = dy.shape[axis] - before - after
     _mirrored(dim, before, after, reflect)
@@ -191,7 +193,7 @@ def _fold(xp: Any, dy: Any, axis: int, before: int, after: int, reflect: bool) -
     middle = dy[(*lead, slice(before, before + dim))]
     rest = [(0, 0)] * dy.ndim
 
-    def placed(part: Any, start: int) -> Any:
+    def placed(part: Array, start: int) -> Array:
         pads = list(rest)
         pads[axis] = (start, dim - start - part.shape[axis])
         return xp.pad(part, pads)
@@ -202,13 +204,17 @@ def _fold(xp: Any, dy: Any, axis: int, before: int, after: int, reflect: bool) -
 
 
 @gradient("MirrorPadGrad")
-def _mirror_pad_grad_grad(op: Operation, dy: Any) -> Any:
+def _mirror_pad_grad_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return apply("MirrorPad", dense_gradient(dy), op._inputs[1], mode=op._attrs["mode"]), None
 
 
 @export("pad")
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
 ) -> Tensor:
     """Adds `paddings[i]` = (before, after) elements to each dimension: constant, reflected or symmetric."""
     kind = mode.upper()

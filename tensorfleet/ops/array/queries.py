@@ -12,11 +12,13 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.custom_gradient import custom_gradient
 from tensorfleet.graph.indexed_slices import CompositeTensor, IndexedSlices
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import (
@@ -31,13 +33,13 @@ from tensorfleet.ops.samples import case
 
 
 @export("is_tensor", "contrib.framework.is_tensor")
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: TensorLike) -> bool:
     """Whether something is a tensor, a sparse tensor, a variable or IndexedSlices."""
     return isinstance(x, (Tensor, CompositeTensor)) or hasattr(x, "_as_graph_element")
 
 
 @export("get_static_value")
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """The value of a tensor that is known without running anything, else None.
 
     What is no tensor is its own value. With `partial`, a stack of which only some parts are known is an array of
@@ -57,7 +59,9 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 @export("convert_to_tensor_or_indexed_slices")
-def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_indexed_slices(
+    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> IndexedSlices | Tensor:
     """IndexedSlices as they are, anything else as a tensor."""
     if isinstance(value, IndexedSlices):
         if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
@@ -121,13 +125,13 @@ def init_scope() -> Iterator[None]:
 
 
 @export("grad_pass_through")
-def grad_pass_through(f: Callable) -> Callable:
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` with a gradient of one: what comes back passes through as it is."""
 
     @functools.wraps(f)
     @custom_gradient
     def call(*args: Any) -> Any:
-        def gradient(*grads: Any, variables: Any = ()) -> Any:
+        def gradient(*grads: Any, variables: Any = ()) -> Tensor | tuple[Tensor, list[None]]:
             given = grads if len(grads) > 1 else grads[0]
             return (given, [None] * len(variables)) if variables else given
 
@@ -137,7 +141,7 @@ def grad_pass_through(f: Callable) -> Callable:
 
 
 @op("GuaranteeConst", "input: T -> output: T", "T: type", shape=same_as_input, examples=[case(np.float32(1))])
-def _guarantee_const(xp: Any, x: Any) -> Any:
+def _guarantee_const(xp: ArrayModule, x: Array) -> Array:
     return x
 
 
@@ -145,13 +149,13 @@ not_differentiable("GuaranteeConst")
 
 
 @export("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """The input, with the promise that its value never changes."""
     return apply("GuaranteeConst", input, name=name)
 
 
 @op("Timestamp", "-> ts: double", shape=scalar, host=True, stateful=True)
-def _timestamp(ctx: Any) -> Any:
+def _timestamp(ctx: HostContext) -> np.float64:
     return np.float64(time.time())
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, difference
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels.arrays import is_numpy, zeros_of
@@ -21,7 +21,9 @@ from tensorfleet.ops.samples import case
 _X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
-def scatter_into(xp: Any, current: Any, indices: Any, updates: Any, how: str, check: Any) -> Any:
+def scatter_into(
+    xp: ArrayModule, current: Array, indices: Array, updates: Array, how: str, check: Check
+) -> Array:
     """`current` with `updates` set, added, subtracted, or taken as max or min at `indices`."""
     depth, dims = indices.shape[-1] if indices.shape else 1, tuple(current.shape)
     if 0 in dims and (np.prod(indices.shape) or np.prod(updates.shape)):
@@ -36,18 +38,21 @@ def scatter_into(xp: Any, current: Any, indices: Any, updates: Any, how: str, ch
     columns = index_columns(xp, indices, dims, "shape", check)
     if is_numpy(xp):
         return _scatter_numpy(current, columns, updates, how)
-    place = xp.asarray(current).at[columns]
+    from tensorfleet.kernels.xla import at
+
+    place = at(xp.asarray(current), columns)
     if how == "sub":
         return place.add(-updates)
     if how == "add" and current.dtype == bool:
         how = "max"
-    return getattr(place, how)(updates)
+    result: Array = getattr(place, how)(updates)
+    return result
 
 
 _NUMPY = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum}
 
 
-def _scatter_numpy(current: Any, columns: tuple, updates: Any, how: str) -> np.ndarray:
+def _scatter_numpy(current: Array, columns: tuple[Array, ...], updates: Array, how: str) -> Array:
     out = np.array(current)
     if how == "set":
         out[columns] = updates
@@ -104,18 +109,18 @@ def _changed_shape(op: Operation) -> TensorShape:
         case(np.zeros((0, 1), np.int32), np.zeros(0, np.int32), np.array([3], np.int32)),
     ],
 )
-def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, check: Any) -> Any:
+def _scatter_nd(xp: ArrayModule, indices: Array, updates: Array, shape: Array, *, check: Check) -> Array:
     zeros = zeros_of(ints(shape), updates.dtype)
     return scatter_into(xp, zeros if is_numpy(xp) else xp.asarray(zeros), indices, updates, "add", check)
 
 
-@gradient("ScatterNd")
-def _scatter_nd_grad(op: Operation, dy: Any) -> Any:
-    return None, apply("GatherNd", dense_gradient(dy), op._inputs[0]), None
+gradient("ScatterNd")(lambda op, dy: (None, apply("GatherNd", dense_gradient(dy), op._inputs[0]), None))
 
 
 @export("scatter_nd", "manip.scatter_nd")
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(
+    indices: TensorLike, updates: TensorLike, shape: TensorLike, name: str | None = None
+) -> Tensor:
     """Zeros of `shape` with `updates` added at `indices`."""
     return apply("ScatterNd", indices, updates, shape, name=name)
 
@@ -134,7 +139,7 @@ def _tensor_scatter(name: str, how: str, types: str = "index", first: str = "ten
         shape=_changed_shape,
         examples=_CASES,
     )
-    def _kernel(xp: Any, tensor: Any, indices: Any, updates: Any, *, check: Any) -> Any:
+    def _kernel(xp: ArrayModule, tensor: Array, indices: Array, updates: Array, *, check: Check) -> Array:
         return scatter_into(xp, xp.asarray(tensor), indices, updates, how, check)
 
 
@@ -145,7 +150,7 @@ _tensor_scatter("ScatterNdNonAliasingAdd", "add", first="input")
 
 
 @gradient("TensorScatterUpdate")
-def _update_grad(op: Operation, dy: Any) -> Any:
+def _update_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     _, indices, updates = op._inputs
     dy = dense_gradient(dy)
     kept = apply("TensorScatterUpdate", dy, indices, apply("ZerosLike", updates))
@@ -153,28 +158,34 @@ def _update_grad(op: Operation, dy: Any) -> Any:
 
 
 @gradient("TensorScatterAdd", "ScatterNdNonAliasingAdd")
-def _add_grad(op: Operation, dy: Any) -> Any:
+def _add_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     return dy, None, apply("GatherNd", dense_gradient(dy), op._inputs[1])
 
 
 @gradient("TensorScatterSub")
-def _sub_grad(op: Operation, dy: Any) -> Any:
+def _sub_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     return dy, None, apply("Neg", apply("GatherNd", dense_gradient(dy), op._inputs[1]))
 
 
 @export("tensor_scatter_update", "tensor_scatter_nd_update")
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """`tensor` with `updates` in place of what was at `indices`."""
     return apply("TensorScatterUpdate", tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
-def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_add(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """`tensor` with `updates` added at `indices`."""
     return apply("TensorScatterAdd", tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_sub", "tensor_scatter_nd_sub")
-def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_sub(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """`tensor` with `updates` subtracted at `indices`."""
     return apply("TensorScatterSub", tensor, indices, updates, name=name)

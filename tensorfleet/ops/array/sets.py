@@ -11,7 +11,9 @@ import numpy as np
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -35,7 +37,9 @@ _SPARSE = (
     np.array([2, 3], np.int64),
 )
 _WORDS = np.array([[b"a", b"b"]], object)
-_SPARSEST = 32  # numbers for each that occurs, up to which a table of all is faster than to sort
+_TABLE_PLACES_PER_VALUE = (
+    32  # numbers for each that occurs, up to which a table of all is faster than to sort
+)
 
 
 @dataclass(frozen=True)
@@ -43,18 +47,18 @@ class _Sets:
     """Members of sets, each with the number of the set it is in; `groups` is the shape of the sets."""
 
     groups: tuple[int, ...]
-    owners: np.ndarray
-    members: np.ndarray
+    owners: Array
+    members: Array
 
 
-def _dense_sets(values: np.ndarray) -> _Sets:
+def _dense_sets(values: Array) -> _Sets:
     if values.ndim < 2:
         raise invalid(f"Shape {bracketed(values.shape)} has rank {values.ndim} < 2")
     groups = values.shape[:-1]
     return _Sets(groups, np.repeat(np.arange(math.prod(groups)), values.shape[-1]), values.ravel())
 
 
-def _sparse_sets(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
+def _sparse_sets(indices: Array, values: Array, shape: Array, validate: bool) -> _Sets:
     check_sparse(indices, values, shape)
     if len(shape) < 2:
         raise invalid(f"Invalid rank {len(shape)}.")
@@ -68,7 +72,7 @@ def _sparse_sets(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets
     return _Sets(groups, owners, values)
 
 
-def _keys(*sets: _Sets) -> tuple[Any, int, list[np.ndarray]]:
+def _keys(*sets: _Sets) -> tuple[Any, int, list[Array]]:
     """Members as numbers that sort by owner and member, of each set without repetition.
 
     Before them, the member of each code, or the lowest when a code only says how far above it one is, and how many codes.
@@ -87,9 +91,9 @@ def _keys(*sets: _Sets) -> tuple[Any, int, list[np.ndarray]]:
     return kinds, count, [_different(s.owners * count + c, end) for s, c in zip(sets, parts, strict=True)]
 
 
-def _different(keys: np.ndarray, end: int) -> np.ndarray:
+def _different(keys: Array, end: int) -> Array:
     """Numbers below `end`, sorted, each once."""
-    if end <= _SPARSEST * len(keys):
+    if end <= _TABLE_PLACES_PER_VALUE * len(keys):
         return np.flatnonzero(_flags(keys, end))
     keys.sort()
     new = np.ones(len(keys), np.bool_)
@@ -97,14 +101,14 @@ def _different(keys: np.ndarray, end: int) -> np.ndarray:
     return keys[new]
 
 
-def _flags(keys: np.ndarray, end: int) -> np.ndarray:
+def _flags(keys: Array, end: int) -> Array:
     """Whether each number below `end` is among the keys."""
     flags = np.zeros(end, np.bool_)
     flags[keys] = True
     return flags
 
 
-def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
+def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple[Array, Array, Array]:
     kind = operation.decode()
     if kind not in ("a-b", "b-a", "intersection", "union"):
         raise invalid(f"Invalid set_operation {kind}.")
@@ -122,13 +126,13 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple:
     return places, members, np.array([*first.groups, sizes.max(initial=0)], np.int64)
 
 
-def _combined(kind: str, a: np.ndarray, b: np.ndarray, end: int) -> np.ndarray:
+def _combined(kind: str, a: Array, b: Array, end: int) -> Array:
     """Sorted numbers below `end` of two such arrays."""
     if kind == "b-a":
         return _combined("a-b", b, a, end)
     if kind == "union":
         return _different(np.concatenate([a, b]), end)
-    if end <= _SPARSEST * (len(a) + len(b)):
+    if end <= _TABLE_PLACES_PER_VALUE * (len(a) + len(b)):
         common = _flags(b, end)[a]
     else:
         common = np.isin(a, b, assume_unique=True)
@@ -167,7 +171,7 @@ def _sparse_sets_shapes(op: Operation) -> list[TensorShape]:
         case(_WORDS, _WORDS, set_operation=b"union"),
     ],
 )
-def _dense_dense(ctx: Any, a: Any, b: Any, *, set_operation: bytes) -> tuple:
+def _dense_dense(ctx: HostContext, a: Array, b: Array, *, set_operation: bytes) -> tuple[Array, Array, Array]:
     return _operate(_dense_sets(a), _dense_sets(b), set_operation)
 
 
@@ -180,8 +184,15 @@ def _dense_dense(ctx: Any, a: Any, b: Any, *, set_operation: bytes) -> tuple:
     examples=[case(_DENSE, *_SPARSE, set_operation=b"union"), case(_DENSE, *_SPARSE, set_operation=b"b-a")],
 )
 def _dense_sparse(
-    ctx: Any, a: Any, indices: Any, values: Any, shape: Any, *, set_operation: bytes, validate_indices: bool
-) -> tuple:
+    ctx: HostContext,
+    a: Array,
+    indices: Array,
+    values: Array,
+    shape: Array,
+    *,
+    set_operation: bytes,
+    validate_indices: bool,
+) -> tuple[Array, Array, Array]:
     second = _sparse_sets(indices, values, shape, validate_indices)
     return _operate(_dense_sets(a), second, set_operation)
 
@@ -196,17 +207,17 @@ def _dense_sparse(
     examples=[case(*_SPARSE, *_SPARSE, set_operation=b"intersection")],
 )
 def _sparse_sparse(
-    ctx: Any,
-    i1: Any,
-    v1: Any,
-    s1: Any,
-    i2: Any,
-    v2: Any,
-    s2: Any,
+    ctx: HostContext,
+    i1: Array,
+    v1: Array,
+    s1: Array,
+    i2: Array,
+    v2: Array,
+    s2: Array,
     *,
     set_operation: bytes,
     validate_indices: bool,
-) -> tuple:
+) -> tuple[Array, Array, Array]:
     first = _sparse_sets(i1, v1, s1, validate_indices)
     return _operate(first, _sparse_sets(i2, v2, s2, validate_indices), set_operation)
 
@@ -219,7 +230,9 @@ def _sparse_sparse(
     host=True,
     examples=[case(*_SPARSE)],
 )
-def _set_size(ctx: Any, indices: Any, values: Any, shape: Any, *, validate_indices: bool) -> Any:
+def _set_size(
+    ctx: HostContext, indices: Array, values: Array, shape: Array, *, validate_indices: bool
+) -> Array:
     given = _sparse_sets(indices, values, shape, validate_indices)
     _, count, (members,) = _keys(given)
     sizes = np.bincount(members // max(count, 1), minlength=math.prod(given.groups))
@@ -232,7 +245,7 @@ not_differentiable(
 
 
 @export("sets.size", "sets.set_size")
-def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+def set_size(a: TensorLike, validate_indices: bool = True) -> Tensor:
     """How many different elements each row of the last dimension of a SparseTensor has."""
     a = convert_to_tensor_or_sparse_tensor(a, name="a")
     if not isinstance(a, SparseTensor):
@@ -263,18 +276,20 @@ def _sets(a: Any, b: Any, operation: str, validate_indices: bool) -> SparseTenso
 
 
 @export("sets.intersection", "sets.set_intersection")
-def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """The elements common to the rows of the last dimension of two tensors, dense or sparse."""
     return _sets(a, b, "intersection", validate_indices)
 
 
 @export("sets.difference", "sets.set_difference")
-def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def set_difference(
+    a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True
+) -> SparseTensor:
     """The elements of the rows of `a` that are not in those of `b`; the other way round unless `aminusb`."""
     return _sets(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
 @export("sets.union", "sets.set_union")
-def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """The elements of the rows of the last dimension of either of two tensors."""
     return _sets(a, b, "union", validate_indices)

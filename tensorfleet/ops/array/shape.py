@@ -11,6 +11,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -37,7 +38,7 @@ def known_rank(op: Operation, position: int) -> int | None:
     return None if shape.rank is None else shape.num_elements()
 
 
-def _sparse_shape(value: Any) -> Any:
+def _sparse_shape(value: TensorLike) -> Any:
     """The dense shape of a sparse tensor, None for anything else."""
     if isinstance(value, (Tensor, IndexedSlices)):
         return None
@@ -54,19 +55,19 @@ _SOME = np.arange(6, dtype=np.float32).reshape(2, 3)
     shape=lambda op: vector_of(op._inputs[0].shape.rank),
     examples=[case(_SOME), case(np.float64(3.0), out_type="int64"), case(np.zeros((0, 2), np.int32))],
 )
-def _shape(xp: Any, x: Any, *, out_type: DType) -> Any:
+def _shape(xp: ArrayModule, x: Array, *, out_type: DType) -> Array:
     return np.array(x.shape, out_type.np_dtype)
 
 
 @export("shape")
-def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """The shape of a tensor as a 1-D integer tensor; a constant when it is known already."""
     return shape_internal(input, name, True, out_type)
 
 
 @export("python.ops.array_ops.shape_internal")
 def shape_internal(
-    input: Any, name: str | None = None, optimize: bool = True, out_type: Any = dtypes.int32
+    input: TensorLike, name: str | None = None, optimize: bool = True, out_type: DTypeLike = dtypes.int32
 ) -> Tensor:
     """The shape of a tensor; with `optimize`, a constant when it is known already."""
     with name_scope(name, "Shape", [input]) as scope:
@@ -86,12 +87,12 @@ def shape_internal(
     shape=lambda op: [vector_of(t.shape.rank) for t in op._inputs],
     examples=[case([_SOME, np.float32(1.0)]), case([_SOME], out_type="int64")],
 )
-def _shape_n(xp: Any, values: list, *, out_type: DType) -> tuple:
+def _shape_n(xp: ArrayModule, values: list[Array], *, out_type: DType) -> tuple[Array, ...]:
     return tuple(np.array(x.shape, out_type.np_dtype) for x in values)
 
 
 @export("shape_n")
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, each as a 1-D integer tensor."""
     return apply_list("ShapeN", input, out_type=out_type, name=name)
 
@@ -103,19 +104,19 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     shape=lambda op: SCALAR,
     examples=[case(_SOME), case(np.float64(3.0), out_type="int64")],
 )
-def _size(xp: Any, x: Any, *, out_type: DType) -> Any:
+def _size(xp: ArrayModule, x: Array, *, out_type: DType) -> Array:
     return np.array(int(np.prod(x.shape, dtype=np.int64)), out_type.np_dtype)
 
 
 @export("size")
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """How many elements a tensor has; a constant when that is known already."""
     return size_internal(input, name, True, out_type)
 
 
 @export("python.ops.array_ops.size_internal")
 def size_internal(
-    input: Any, name: str | None = None, optimize: bool = True, out_type: Any = dtypes.int32
+    input: TensorLike, name: str | None = None, optimize: bool = True, out_type: DTypeLike = dtypes.int32
 ) -> Tensor:
     """How many elements a tensor has; with `optimize`, a constant when that is known already."""
     with name_scope(name, "Size", [input]) as scope:
@@ -136,18 +137,18 @@ def size_internal(
     shape=lambda op: SCALAR,
     examples=[case(_SOME), case(np.int64(3))],
 )
-def _rank(xp: Any, x: Any) -> Any:
+def _rank(xp: ArrayModule, x: Array) -> Array:
     return np.array(len(x.shape), np.int32)
 
 
 @export("rank")
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """How many dimensions a tensor has; a constant when that is known already."""
     return rank_internal(input, name, True)
 
 
 @export("python.ops.array_ops.rank_internal")
-def rank_internal(input: Any, name: str | None = None, optimize: bool = True) -> Tensor:
+def rank_internal(input: TensorLike, name: str | None = None, optimize: bool = True) -> Tensor:
     """How many dimensions a tensor has; with `optimize`, a constant when that is known already."""
     with name_scope(name, "Rank", [input]) as scope:
         dense = _sparse_shape(input)
@@ -219,7 +220,7 @@ def _reshape_shape(op: Operation) -> TensorShape:
         case(np.array([b"a", b"b"], object), np.array([2, -1], np.int32)),
     ],
 )
-def _reshape(xp: Any, x: Any, target: Any) -> Any:
+def _reshape(xp: ArrayModule, x: Array, target: Array) -> Array:
     dims = ints(target)
     count = math.prod(x.shape)
     if dims.count(-1) > 1:
@@ -255,17 +256,15 @@ def _last(dims: tuple[int, ...]) -> int:
     return len(dims) - 1 - dims[::-1].index(-1)
 
 
-@gradient("Reshape")
-def _reshape_grad(op: Operation, dy: Any) -> Any:
-    return back_to_input(op, dy), None
+gradient("Reshape")(lambda op, dy: (back_to_input(op, dy), None))
 
 
-def back_to_input(op: Operation, dy: Any) -> Tensor:
+def back_to_input(op: Operation, dy: Tensor) -> Tensor:
     """A gradient in the shape of the first input."""
     return apply("Reshape", dense_gradient(dy), shape(op._inputs[0]))
 
 
-def dense_gradient(dy: Any) -> Any:
+def dense_gradient(dy: Tensor) -> Tensor:
     """A gradient that may have come as rows, as one tensor."""
     if not isinstance(dy, IndexedSlices):
         return dy
@@ -275,7 +274,7 @@ def dense_gradient(dy: Any) -> Any:
 
 
 @export("reshape", "manip.reshape")
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """The same elements in another shape; one dimension may be -1, and is then worked out."""
     return apply("Reshape", tensor, shape, name=name)
 
@@ -310,7 +309,7 @@ def _squeeze_shape(op: Operation) -> TensorShape:
         case(np.ones((1, 1), np.int32)),
     ],
 )
-def _squeeze(xp: Any, x: Any, *, squeeze_dims: list) -> Any:
+def _squeeze(xp: ArrayModule, x: Array, *, squeeze_dims: list[int]) -> Array:
     rank = len(x.shape)
     wanted = {a % rank if rank else a for a in squeeze_dims}
     for axis in sorted(wanted):
@@ -322,13 +321,11 @@ def _squeeze(xp: Any, x: Any, *, squeeze_dims: list) -> Any:
     return x.reshape(tuple(keep))
 
 
-@gradient("Squeeze")
-def _squeeze_grad(op: Operation, dy: Any) -> Any:
-    return back_to_input(op, dy)
+gradient("Squeeze")(lambda op, dy: back_to_input(op, dy))
 
 
 @export("squeeze")
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(input: TensorLike, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Drops the dimensions of size 1: all of them, or those listed in `axis`."""
     axis = _either("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is not None and np.ndim(axis) == 0:
@@ -336,7 +333,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
     return apply("Squeeze", input, squeeze_dims=None if axis is None else list(axis), name=name)
 
 
-def _either(new: str, value: Any, old: str, deprecated: Any) -> Any:
+def _either(new: str, value: TensorLike, old: str, deprecated: TensorLike) -> Any:
     if deprecated is None:
         return value
     if value is not None:
@@ -371,20 +368,20 @@ def _insert_axis(axis: int, rank: int, error: Any) -> int:
     static=["dim"],
     examples=[case(_SOME, np.int32(0)), case(_SOME, np.int64(-1)), case(np.array(b"s", object), np.int32(0))],
 )
-def _expand_dims(xp: Any, x: Any, dim: Any) -> Any:
+def _expand_dims(xp: ArrayModule, x: Array, dim: Array) -> Array:
     if np.size(dim) != 1:
         raise invalid("'dim' input must be a tensor with a single value")
     at = _insert_axis(ints(dim)[0], len(x.shape), invalid)
     return x.reshape((*x.shape[:at], 1, *x.shape[at:]))
 
 
-@gradient("ExpandDims")
-def _expand_grad(op: Operation, dy: Any) -> Any:
-    return back_to_input(op, dy), None
+gradient("ExpandDims")(lambda op, dy: (back_to_input(op, dy), None))
 
 
 @export("expand_dims")
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike, axis: TensorLike = None, name: str | None = None, dim: TensorLike = None
+) -> Tensor:
     """Inserts a dimension of size 1 at position `axis`."""
     axis = _either("axis", axis, "dim", dim)
     if axis is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -25,7 +26,7 @@ from tensorfleet.ops.samples import case
 _X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def _i32(*values: int) -> np.ndarray:
+def _i32(*values: int) -> Array:
     return np.array(values, np.int32)
 
 
@@ -74,7 +75,7 @@ def _slice_shape(op: Operation) -> TensorShape:
         case(np.array([b"a", b"b"], object), _i32(1), _i32(1)),
     ],
 )
-def _slice(xp: Any, x: Any, begin: Any, size: Any) -> Any:
+def _slice(xp: ArrayModule, x: Array, begin: Array, size: Array) -> Array:
     starts, sizes, rank = ints(begin), list(ints(size)), len(x.shape)
     if len(starts) != rank or len(sizes) != rank:
         raise invalid(
@@ -92,7 +93,7 @@ def _slice(xp: Any, x: Any, begin: Any, size: Any) -> Any:
 
 
 @gradient("Slice")
-def _slice_grad(op: Operation, dy: Any) -> Any:
+def _slice_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     x, begin = op._inputs[0], op._inputs[1]
     column = stack([rank_of(x), 1])
     kind = begin.dtype
@@ -103,16 +104,17 @@ def _slice_grad(op: Operation, dy: Any) -> Any:
 
 
 @export("slice")
-def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice_(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
     """The block of `size` elements per dimension that starts at `begin`; a size of -1 means the rest."""
     return apply("Slice", input_, begin, size, name=name)
 
 
-def _take(xp: Any, x: Any, ranges: Sequence[range]) -> Any:
+def _take(xp: ArrayModule, x: Array, ranges: Sequence[range]) -> Array:
     """The elements of `x` at these positions, dimension by dimension."""
     if is_numpy(xp):
-        return x[(*map(_as_slice, ranges), ...)]
-    from jax import lax
+        taken: Array = x[(*map(_as_slice, ranges), ...)]  # type: ignore[arg-type] # NumPy declares no tuples of unknown length
+        return taken
+    from tensorfleet.kernels.xla import lax
 
     up = [r if r.step > 0 else r[::-1] for r in ranges]
     starts, stops = [r.start if r else 0 for r in up], [r[-1] + 1 if r else 0 for r in up]
@@ -256,14 +258,14 @@ def _strided_shape(op: Operation) -> TensorShape:
     return TensorShape._of(tuple(out))
 
 
-def _shrink_if_known(values: list, i: int, dim: int | None, axis: int) -> None:
+def _shrink_if_known(values: list[Array | None], i: int, dim: int | None, axis: int) -> None:
     if values[0] is not None and dim is not None:
         at = int(values[0][i])
         stride = 1 if values[2] is None else int(values[2][i])
         _check_shrink(at if at >= 0 else at + dim, dim, stride, i, axis, ValueError)
 
 
-def _size_if_known(values: list, i: int, dim: int | None, masks: Masks) -> int | None:
+def _size_if_known(values: list[Array | None], i: int, dim: int | None, masks: Masks) -> int | None:
     begin, end, strides = values
     if strides is not None and strides[i] == 0:
         raise ValueError(f"strides[{i}] must be non-zero")
@@ -282,7 +284,7 @@ _STRIDED_ATTRS = (
 _ATTRS16, _ATTRS = (_STRIDED_ATTRS.replace("{types}", t) for t in ("{int16, int32, int64}", "index"))
 
 
-def _plan(op: Operation, dims: Sequence[int], begin: Any, end: Any, strides: Any) -> Plan:
+def _plan(op: Operation, dims: Sequence[int], begin: Array, end: Array, strides: Array) -> Plan:
     return make_plan(dims, ints(begin), ints(end), ints(strides), Masks.of(op), invalid)
 
 
@@ -300,16 +302,19 @@ def _plan(op: Operation, dims: Sequence[int], begin: Any, end: Any, strides: Any
         case(np.array([b"a", b"b"], object), _i32(-1), _i32(0), _i32(1), shrink_axis_mask=1),
     ],
 )
-def _strided_slice(xp: Any, x: Any, begin: Any, end: Any, strides: Any, *, op: Operation) -> Any:
+def _strided_slice(
+    xp: ArrayModule, x: Array, begin: Array, end: Array, strides: Array, *, op: Operation
+) -> Array:
     plan = _plan(op, x.shape, begin, end, strides)
     return _take(xp, x, plan.ranges).reshape(plan.shape)
 
 
-def slice_each(op: Operation, rows: np.ndarray, begin: Any, end: Any, strides: Any) -> np.ndarray:
+def slice_each(op: Operation, rows: Array, begin: Any, end: Any, strides: Any) -> Array:
     """What a StridedSlice picks of each of some values that lie in one array."""
     plan = _plan(op, rows.shape[1:], begin, end, strides)
     where: Any = (slice(None), *map(_as_slice, plan.ranges), ...)
-    return rows[where].reshape(len(rows), *plan.shape)
+    result: Array = rows[where].reshape(len(rows), *plan.shape)
+    return result
 
 
 def _mask_attrs(op: Operation) -> dict[str, Any]:
@@ -317,7 +322,7 @@ def _mask_attrs(op: Operation) -> dict[str, Any]:
 
 
 @gradient("StridedSlice")
-def _strided_slice_grad(op: Operation, dy: Any) -> Any:
+def _strided_slice_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None, None]:
     x, begin, end, strides = op._inputs
     if begin.dtype.name == "int16":
         begin, end, strides = (apply("Cast", t, DstT="int32") for t in (begin, end, strides))
@@ -338,8 +343,8 @@ def _strided_slice_grad(op: Operation, dy: Any) -> Any:
     ],
 )
 def _strided_slice_grad_kernel(
-    xp: Any, size: Any, begin: Any, end: Any, strides: Any, dy: Any, *, op: Operation
-) -> Any:
+    xp: ArrayModule, size: Array, begin: Array, end: Array, strides: Array, dy: Array, *, op: Operation
+) -> Array:
     dims = ints(size)
     plan = _plan(op, dims, begin, end, strides)
     if tuple(dy.shape) != plan.shape:
@@ -352,9 +357,9 @@ def _strided_slice_grad_kernel(
     return _spread(rows, dims, plan.ranges)
 
 
-def _spread(rows: Any, dims: Sequence[int], ranges: Sequence[range]) -> Any:
+def _spread(rows: Array, dims: Sequence[int], ranges: Sequence[range]) -> Array:
     """Puts `rows` at these positions of a tensor of zeros: one pad with gaps inside."""
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     backward = tuple(i for i, r in enumerate(ranges) if r.step < 0)
     if backward:
@@ -366,12 +371,14 @@ def _spread(rows: Any, dims: Sequence[int], ranges: Sequence[range]) -> Any:
 
 
 @gradient("StridedSliceGrad")
-def _strided_slice_grad_grad(op: Operation, dy: Any) -> Any:
+def _strided_slice_grad_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, ...]:
     begin, end, strides = op._inputs[1:4]
     return None, None, None, None, apply("StridedSlice", dy, begin, end, strides, **_mask_attrs(op))
 
 
-def _assigned(xp: Any, current: Any, begin: Any, end: Any, strides: Any, value: Any, op: Operation) -> Any:
+def _assigned(
+    xp: ArrayModule, current: Array, begin: Array, end: Array, strides: Array, value: Array, op: Operation
+) -> Array:
     plan = _plan(op, current.shape, begin, end, strides)
     try:
         rows = xp.broadcast_to(value, plan.shape)
@@ -386,7 +393,9 @@ def _assigned(xp: Any, current: Any, begin: Any, end: Any, strides: Any, value: 
         out = np.array(current)
         out[index] = rows
         return out
-    return xp.asarray(current).at[index].set(rows)
+    from tensorfleet.kernels.xla import at
+
+    return at(xp.asarray(current), index).set(rows)
 
 
 @op(
@@ -398,8 +407,8 @@ def _assigned(xp: Any, current: Any, begin: Any, end: Any, strides: Any, value: 
     updates=["ref"],
 )
 def _strided_assign(
-    xp: Any, ref: Any, begin: Any, end: Any, strides: Any, value: Any, *, op: Operation
-) -> Any:
+    xp: ArrayModule, ref: Array, begin: Array, end: Array, strides: Array, value: Array, *, op: Operation
+) -> Array:
     return _assigned(xp, ref, begin, end, strides, value, op)
 
 
@@ -412,8 +421,8 @@ def _strided_assign(
     stateful=True,
 )
 def _resource_strided_assign(
-    xp: Any, current: Any, begin: Any, end: Any, strides: Any, value: Any, *, op: Operation
-) -> Any:
+    xp: ArrayModule, current: Array, begin: Array, end: Array, strides: Array, value: Array, *, op: Operation
+) -> Array:
     return _assigned(xp, current, begin, end, strides, value, op)
 
 
@@ -422,16 +431,16 @@ not_differentiable("StridedSliceAssign", "ResourceStridedSliceAssign")
 
 @export("strided_slice")
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,
+    var: TensorLike = None,
     name: str | None = None,
 ) -> Tensor:
     """Elements from `begin` to `end` in steps of `strides`, dimension by dimension; see `tensor[...]`."""
@@ -452,13 +461,15 @@ def strided_slice(
     return sliced
 
 
-def _only_variables(value: Any, name: str | None = None) -> NoReturn:
+def _only_variables(value: list[int], name: str | None = None) -> NoReturn:
     """What a slice of anything but a variable has for `assign`."""
     raise ValueError("Sliced assignment is only supported for variables")
 
 
-def _assigner(var: Any, begin: Any, end: Any, strides: Any, masks: dict[str, Any], parent: str) -> Any:
-    def assign(value: Any, name: str | None = None) -> Any:
+def _assigner(
+    var: Any, begin: TensorLike, end: TensorLike, strides: TensorLike, masks: dict[str, Any], parent: str
+) -> Any:
+    def assign(value: TensorLike, name: str | None = None) -> Any:
         """Writes `value` into this part of the variable."""
         name = name or parent + "_assign"
         if not hasattr(var, "handle"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, constant
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -31,7 +32,9 @@ def _divided(size: int | None, by: int, error: Any) -> int | None:
 # -- space to batch ----------------------------------------------------------------------------------
 
 
-def _to_batch_dims(dims: tuple, blocks: tuple[int, ...], pads: np.ndarray, error: Any) -> tuple:
+def _to_batch_dims(
+    dims: tuple[int | None, ...], blocks: tuple[int, ...], pads: Array, error: Any
+) -> tuple[int | None, ...]:
     if len(dims) < len(blocks) + 1:
         raise error(f"Shape must be at least rank {len(blocks) + 1} but is rank {len(dims)}")
     if any(b < 1 for b in blocks):
@@ -44,7 +47,9 @@ def _to_batch_dims(dims: tuple, blocks: tuple[int, ...], pads: np.ndarray, error
     return (batch, *space, *dims[len(blocks) + 1 :])
 
 
-def _to_space_dims(dims: tuple, blocks: tuple[int, ...], crops: np.ndarray, error: Any) -> tuple:
+def _to_space_dims(
+    dims: tuple[int | None, ...], blocks: tuple[int, ...], crops: Array, error: Any
+) -> tuple[int | None, ...]:
     if len(dims) < len(blocks) + 1:
         raise error(f"Shape must be at least rank {len(blocks) + 1} but is rank {len(dims)}")
     if (crops < 0).any():
@@ -57,7 +62,7 @@ def _to_space_dims(dims: tuple, blocks: tuple[int, ...], crops: np.ndarray, erro
     return (batch, *space, *dims[len(blocks) + 1 :])
 
 
-def _to_batch(xp: Any, x: Any, blocks: tuple[int, ...], pads: np.ndarray) -> Any:
+def _to_batch(xp: ArrayModule, x: Array, blocks: tuple[int, ...], pads: Array) -> Array:
     n = len(blocks)
     _to_batch_dims(tuple(x.shape), blocks, pads, invalid)
     rest = len(x.shape) - n - 1
@@ -70,7 +75,7 @@ def _to_batch(xp: Any, x: Any, blocks: tuple[int, ...], pads: np.ndarray) -> Any
     return x.reshape((batch * int(np.prod(blocks)), *cells[::2], *tail))
 
 
-def _to_space(xp: Any, x: Any, blocks: tuple[int, ...], crops: np.ndarray) -> Any:
+def _to_space(xp: ArrayModule, x: Array, blocks: tuple[int, ...], crops: Array) -> Array:
     n = len(blocks)
     _to_space_dims(tuple(x.shape), blocks, crops, invalid)
     batch, space, tail = x.shape[0] // int(np.prod(blocks)), x.shape[1 : n + 1], x.shape[n + 1 :]
@@ -119,7 +124,7 @@ def _nd_shape(op: Operation, resize: Any) -> TensorShape:
         case(_IMAGE[:, :, 0], np.array([3], np.int32), np.array([[1, 1]], np.int32)),
     ],
 )
-def _space_to_batch_nd(xp: Any, x: Any, blocks: Any, pads: Any) -> Any:
+def _space_to_batch_nd(xp: ArrayModule, x: Array, blocks: Array, pads: Array) -> Array:
     return _to_batch(xp, x, ints(blocks), np.asarray(pads))
 
 
@@ -134,17 +139,17 @@ def _space_to_batch_nd(xp: Any, x: Any, blocks: Any, pads: Any) -> Any:
         case(_IMAGE.reshape(4, 4, 2), np.array([2], np.int32), np.array([[1, 2]], np.int32)),
     ],
 )
-def _batch_to_space_nd(xp: Any, x: Any, blocks: Any, crops: Any) -> Any:
+def _batch_to_space_nd(xp: ArrayModule, x: Array, blocks: Array, crops: Array) -> Array:
     return _to_space(xp, x, ints(blocks), np.asarray(crops))
 
 
 @gradient("SpaceToBatchND")
-def _space_to_batch_nd_grad(op: Operation, dy: Any) -> Any:
+def _space_to_batch_nd_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     return apply("BatchToSpaceND", dy, op._inputs[1], op._inputs[2]), None, None
 
 
 @gradient("BatchToSpaceND")
-def _batch_to_space_nd_grad(op: Operation, dy: Any) -> Any:
+def _batch_to_space_nd_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     return apply("SpaceToBatchND", dy, op._inputs[1], op._inputs[2]), None, None
 
 
@@ -169,7 +174,7 @@ def _square_shape(op: Operation, resize: Any) -> TensorShape:
     static=["paddings"],
     examples=[case(_IMAGE, _NONE, block_size=2)],
 )
-def _space_to_batch(xp: Any, x: Any, pads: Any, *, block_size: int) -> Any:
+def _space_to_batch(xp: ArrayModule, x: Array, pads: Array, *, block_size: int) -> Array:
     return _to_batch(xp, x, (block_size, block_size), np.asarray(pads))
 
 
@@ -181,35 +186,43 @@ def _space_to_batch(xp: Any, x: Any, pads: Any, *, block_size: int) -> Any:
     static=["crops"],
     examples=[case(_IMAGE.reshape(4, 2, 2, 2), np.array([[1, 0], [0, 1]], np.int32), block_size=2)],
 )
-def _batch_to_space(xp: Any, x: Any, crops: Any, *, block_size: int) -> Any:
+def _batch_to_space(xp: ArrayModule, x: Array, crops: Array, *, block_size: int) -> Array:
     return _to_space(xp, x, (block_size, block_size), np.asarray(crops))
 
 
 @gradient("SpaceToBatch")
-def _space_to_batch_grad(op: Operation, dy: Any) -> Any:
+def _space_to_batch_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return apply("BatchToSpace", dy, op._inputs[1], block_size=op._attrs["block_size"]), None
 
 
 @gradient("BatchToSpace")
-def _batch_to_space_grad(op: Operation, dy: Any) -> Any:
+def _batch_to_space_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return apply("SpaceToBatch", dy, op._inputs[1], block_size=op._attrs["block_size"]), None
 
 
 @export("space_to_batch_nd", "manip.space_to_batch_nd")
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch_nd(
+    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
+) -> Tensor:
     """Pads, then moves blocks of the dimensions after the first into the batch."""
     return apply("SpaceToBatchND", input, block_shape, paddings, name=name)
 
 
 @export("batch_to_space_nd", "manip.batch_to_space_nd")
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space_nd(
+    input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
     """Undoes `tf.space_to_batch_nd`: blocks move from the batch back into space, then are cropped."""
     return apply("BatchToSpaceND", input, block_shape, crops, name=name)
 
 
 @export("space_to_batch", "nn.space_to_batch")
 def space_to_batch(
-    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+    input: TensorLike,
+    paddings: TensorLike,
+    block_size: TensorLike = None,
+    name: str | None = None,
+    block_shape: TensorLike = None,
 ) -> Tensor:
     """Moves blocks of height and width into the batch."""
     made = space_to_batch_nd(input, _block(block_size, block_shape), paddings, name=name)
@@ -219,7 +232,11 @@ def space_to_batch(
 
 @export("batch_to_space")
 def batch_to_space(
-    input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
+    input: TensorLike,
+    crops: TensorLike,
+    block_size: TensorLike,
+    name: str | None = None,
+    block_shape: TensorLike = None,
 ) -> Tensor:
     """Moves blocks from the batch back into height and width."""
     made = batch_to_space_nd(input, _block(block_size, block_shape), crops, name=name)
@@ -227,7 +244,7 @@ def batch_to_space(
     return made
 
 
-def _block(size: Any, shape: Any) -> Any:
+def _block(size: TensorLike, shape: TensorLike) -> TensorLike:
     if shape is not None:
         return shape
     return np.array([size, size], np.int64)
@@ -235,7 +252,10 @@ def _block(size: Any, shape: Any) -> Any:
 
 @export("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: TensorLike,
+    block_shape: TensorLike,
+    base_paddings: TensorLike = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The paddings that make `input_shape` divisible by `block_shape`, and the crops that undo them."""
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
@@ -261,7 +281,7 @@ def required_space_to_batch_paddings(
         )
 
 
-def _static_paddings(size: np.ndarray, block: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _static_paddings(size: Array, block: Array, base: Array) -> tuple[Array, Array]:
     extra = (block - (size + base.sum(axis=1)) % block) % block
     pads = np.stack([base[:, 0], base[:, 1] + extra], axis=1).astype(np.int32)
     return pads, np.stack([np.zeros_like(extra), extra], axis=1).astype(np.int32)
@@ -270,13 +290,13 @@ def _static_paddings(size: np.ndarray, block: np.ndarray, base: np.ndarray) -> t
 # -- space to depth ----------------------------------------------------------------------------------
 
 
-def _split_dims(dims: tuple, layout: bytes) -> tuple:
+def _split_dims(dims: tuple[int | None, ...], layout: bytes) -> tuple[int | None, ...]:
     if len(dims) != 4:
         raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
     return dims if layout == b"NHWC" else (dims[0], dims[2], dims[3], dims[1])
 
 
-def _join_dims(n: Any, h: Any, w: Any, c: Any, layout: bytes) -> TensorShape:
+def _join_dims(n: int | None, h: int | None, w: int | None, c: int | None, layout: bytes) -> TensorShape:
     return TensorShape._of((n, h, w, c) if layout == b"NHWC" else (n, c, h, w))
 
 
@@ -309,7 +329,7 @@ _DEPTH_ATTRS = "T: type; block_size: int >= 2; data_format: string(NHWC|NCHW|NCH
     words={"input": "Input rank should be: 4 instead of shape {}"},
     examples=[case(_IMAGE, block_size=2), case(_IMAGE.reshape(1, 2, 4, 4), block_size=2, data_format="NCHW")],
 )
-def _space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: bytes) -> Any:
+def _space_to_depth(xp: ArrayModule, x: Array, *, block_size: int, data_format: bytes) -> Array:
     b = block_size
     if data_format == b"NCHW":
         n, c, h, w = x.shape
@@ -331,7 +351,7 @@ def _space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: bytes) -> 
         case(_IMAGE.reshape(1, 8, 2, 2), block_size=2, data_format="NCHW"),
     ],
 )
-def _depth_to_space(xp: Any, x: Any, *, block_size: int, data_format: bytes) -> Any:
+def _depth_to_space(xp: ArrayModule, x: Array, *, block_size: int, data_format: bytes) -> Array:
     b = block_size
     if data_format == b"NCHW":
         n, c, h, w = x.shape
@@ -346,23 +366,21 @@ def _depth_attrs(op: Operation) -> dict[str, Any]:
     return {k: op._attrs[k] for k in ("block_size", "data_format")}
 
 
-@gradient("SpaceToDepth")
-def _space_to_depth_grad(op: Operation, dy: Any) -> Any:
-    return apply("DepthToSpace", dy, **_depth_attrs(op))
-
-
-@gradient("DepthToSpace")
-def _depth_to_space_grad(op: Operation, dy: Any) -> Any:
-    return apply("SpaceToDepth", dy, **_depth_attrs(op))
+gradient("SpaceToDepth")(lambda op, dy: apply("DepthToSpace", dy, **_depth_attrs(op)))
+gradient("DepthToSpace")(lambda op, dy: apply("SpaceToDepth", dy, **_depth_attrs(op)))
 
 
 @export("space_to_depth", "nn.space_to_depth")
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Moves blocks of height and width into the channels."""
     return apply("SpaceToDepth", input, block_size=block_size, data_format=data_format, name=name)
 
 
 @export("depth_to_space", "nn.depth_to_space")
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Moves channels into blocks of height and width."""
     return apply("DepthToSpace", input, block_size=block_size, data_format=data_format, name=name)

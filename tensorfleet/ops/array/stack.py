@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -59,7 +61,7 @@ def _unequal(i: int, a: TensorShape, b: TensorShape) -> str:
         case([np.array(b"a", object), np.array(b"b", object)]),
     ],
 )
-def _pack(xp: Any, values: list, *, axis: int) -> Any:
+def _pack(xp: ArrayModule, values: list[Array], *, axis: int) -> Array:
     first = values[0].shape
     for i, v in enumerate(values):
         if v.shape != first:
@@ -74,12 +76,12 @@ def _pack(xp: Any, values: list, *, axis: int) -> Any:
 
 
 @gradient("Pack")
-def _pack_grad(op: Operation, dy: Any) -> Any:
+def _pack_grad(op: Operation, dy: Tensor) -> list[Tensor]:
     return apply_list("Unpack", dense_gradient(dy), num=op._attrs["N"], axis=op._attrs["axis"])
 
 
 @export("stack")
-def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Joins tensors of one shape along a new dimension."""
     if axis == 0:
         try:
@@ -98,7 +100,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 
 def _parallel_shape(op: Operation) -> TensorShape:
-    whole = op._attrs["shape"]
+    whole: TensorShape = op._attrs["shape"]
     for i, t in enumerate(op._inputs):
         if t.shape.rank == 0:
             raise ValueError(
@@ -117,7 +119,7 @@ def _parallel_shape(op: Operation) -> TensorShape:
     shape=_parallel_shape,
     examples=[case([_A[None], _A[None]], shape=TensorShape([2, 2, 3]))],
 )
-def _parallel_concat(xp: Any, values: list) -> Any:
+def _parallel_concat(xp: ArrayModule, values: list[Array]) -> Array:
     return xp.concatenate(values, axis=0)
 
 
@@ -125,7 +127,7 @@ not_differentiable("ParallelConcat")
 
 
 @export("parallel_stack")
-def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
+def parallel_stack(values: Sequence[TensorLike], name: str | None = "parallel_stack") -> Tensor:
     """Stacks tensors of one known shape along a new first dimension."""
     with name_scope(name):
         shape = to_tensor(values[0]).shape
@@ -155,7 +157,7 @@ def _unpack_shape(op: Operation) -> list[TensorShape]:
         case(np.ones((0, 2), np.float32), num=0, grad=False),
     ],
 )
-def _unpack(xp: Any, x: Any, *, num: int, axis: int) -> tuple:
+def _unpack(xp: ArrayModule, x: Array, *, num: int, axis: int) -> tuple[Array, ...]:
     at = axis_of(axis, len(x.shape), invalid)
     if x.shape[at] != num:
         raise invalid(f"Input shape axis {at} must equal {num}, got shape {bracketed(x.shape)}")
@@ -163,12 +165,14 @@ def _unpack(xp: Any, x: Any, *, num: int, axis: int) -> tuple:
 
 
 @gradient("Unpack")
-def _unpack_grad(op: Operation, *grads: Any) -> Any:
+def _unpack_grad(op: Operation, *grads: Any) -> Tensor:
     return apply("Pack", list(grads), axis=op._attrs["axis"])
 
 
 @export("unstack")
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
+) -> list[Tensor]:
     """Takes a tensor apart along `axis`: a list with one tensor per position."""
     if num is None:
         value = to_tensor(value)

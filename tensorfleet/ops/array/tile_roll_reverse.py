@@ -9,8 +9,10 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, shape_text, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels.arrays import is_numpy
@@ -23,7 +25,7 @@ from tensorfleet.ops.nn.shapes import of_rank
 from tensorfleet.ops.samples import case
 
 _X = np.arange(6, dtype=np.float32).reshape(2, 3)
-_WORTH_DIVIDING = 1 << 20  # bytes that one of several threads writes
+_BYTES_PER_THREAD = 1 << 20  # bytes that one of several threads writes
 
 
 # -- tile --------------------------------------------------------------------------------------------
@@ -64,7 +66,7 @@ def _times(a: int | None, b: int | None) -> int | None:
         case(np.array([b"a", b"b"], object), np.array([2], np.int32)),
     ],
 )
-def _tile(xp: Any, x: Any, multiples: Any) -> Any:
+def _tile(xp: ArrayModule, x: Array, multiples: Array) -> Array:
     times = ints(multiples)
     if len(times) != len(x.shape):
         raise invalid(
@@ -72,11 +74,11 @@ def _tile(xp: Any, x: Any, multiples: Any) -> Any:
         )
     if any(t < 0 for t in times):
         raise invalid(f"Expected multiples >= 0, but got {times}")
-    many = math.prod(times) * x.nbytes >= 2 * _WORTH_DIVIDING if is_numpy(xp) else False
+    many = math.prod(times) * x.nbytes >= 2 * _BYTES_PER_THREAD if is_numpy(xp) else False
     return _tiled(x, times) if many and x.ndim and not x.dtype.hasobject else xp.tile(x, times)
 
 
-def _tiled(x: np.ndarray, times: Any) -> np.ndarray:
+def _tiled(x: Array, times: tuple[int, ...]) -> Array:
     """What numpy's `tile` makes dimension by dimension, in one pass and in parts."""
     made = np.empty([n * d for n, d in zip(times, x.shape, strict=True)], x.dtype)
     split = made.reshape([n for pair in zip(times, x.shape, strict=True) for n in pair])
@@ -84,12 +86,12 @@ def _tiled(x: np.ndarray, times: Any) -> np.ndarray:
     axis = 2 * x.shape.index(max(x.shape)) + 1
     target, source, count = np.moveaxis(split, axis, 0), np.moveaxis(source, axis, 0), max(x.shape)
     work = lambda a, b: np.copyto(target[a:b], source[a:b])  # noqa: E731
-    in_parts(work, count, -(-_WORTH_DIVIDING * count // made.nbytes))
+    in_parts(work, count, -(-_BYTES_PER_THREAD * count // made.nbytes))
     return made
 
 
 @gradient("Tile")
-def _tile_grad(op: Operation, dy: Any) -> Any:
+def _tile_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     """Sums over the copies: [m0, d0, m1, d1, ...] along the m's."""
     times = op._inputs[1]
     size = shape_of(op._inputs[0], out_type=times.dtype)
@@ -99,7 +101,7 @@ def _tile_grad(op: Operation, dy: Any) -> Any:
 
 
 @export("tile", "manip.tile")
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """Repeats the whole tensor `multiples[i]` times along dimension i."""
     return apply("Tile", input, multiples, name=name)
 
@@ -144,7 +146,7 @@ def _axes(axes: tuple[int, ...], rank: int, error: Any) -> list[int]:
         case(np.array([b"a", b"b"], object), np.array([0], np.int32)),
     ],
 )
-def _reverse_v2(xp: Any, x: Any, axis: Any) -> Any:
+def _reverse_v2(xp: ArrayModule, x: Array, axis: Array) -> Array:
     axes = _axes(ints(axis), len(x.shape), invalid)
     return xp.flip(x, tuple(axes)) if axes else x
 
@@ -162,18 +164,16 @@ def _of_rank(shape: TensorShape, flags: TensorShape) -> TensorShape:
     static=["dims"],
     examples=[case(_X, np.array([True, False])), case(_X, np.array([False, False]))],
 )
-def _reverse(xp: Any, x: Any, dims: Any) -> Any:
+def _reverse(xp: ArrayModule, x: Array, dims: Array) -> Array:
     axes = tuple(i for i, flag in enumerate(dims) if flag)
     return xp.flip(x, axes) if axes else x
 
 
-@gradient("ReverseV2", "Reverse")
-def _reverse_grad(op: Operation, dy: Any) -> Any:
-    return apply_any(op.type, dense_gradient(dy), op._inputs[1]), None
+gradient("ReverseV2", "Reverse")(lambda op, dy: (apply_any(op.type, dense_gradient(dy), op._inputs[1]), None))
 
 
 @export("reverse", "reverse_v2", "manip.reverse")
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Reverses the order of elements along each of the dimensions listed in `axis`."""
     return apply("ReverseV2", tensor, axis, name=name)
 
@@ -202,7 +202,9 @@ def _reversed_shape(op: Operation) -> TensorShape:
         case(_X.T.copy(), np.array([1, 3], np.int32), seq_dim=0, batch_dim=1),
     ],
 )
-def _reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim: int, check: Any) -> Any:
+def _reverse_sequence(
+    xp: ArrayModule, x: Array, lengths: Array, *, seq_dim: int, batch_dim: int, check: Check
+) -> Array:
     rank, steps = len(x.shape), x.shape[seq_dim]
     if batch_dim == seq_dim:
         raise invalid(f"batch_dim == seq_dim == {seq_dim}")
@@ -219,15 +221,15 @@ def _reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_dim: int, batch_dim:
 
 
 @gradient("ReverseSequence")
-def _reverse_sequence_grad(op: Operation, dy: Any) -> Any:
+def _reverse_sequence_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     attrs = {k: op._attrs[k] for k in ("seq_dim", "batch_dim")}
     return apply("ReverseSequence", dense_gradient(dy), op._inputs[1], **attrs), None
 
 
 @export("reverse_sequence")
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,
@@ -257,7 +259,7 @@ def _rolled_shape(op: Operation) -> TensorShape:
         case(np.array([b"a", b"b", b"c"], object), np.int32(4), np.int32(0)),
     ],
 )
-def _roll(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
+def _roll(xp: ArrayModule, x: Array, shift: Array, axis: Array) -> Array:
     if not x.shape:
         raise invalid("input must be 1-D or higher")
     for name, given in (("shift", shift), ("axis", axis)):
@@ -273,18 +275,20 @@ def _roll(xp: Any, x: Any, shift: Any, axis: Any) -> Any:
 
 
 @gradient("Roll")
-def _roll_grad(op: Operation, dy: Any) -> Any:
+def _roll_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     return apply("Roll", dense_gradient(dy), apply("Neg", op._inputs[1]), op._inputs[2]), None, None
 
 
 @export("roll", "manip.roll")
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Moves elements along `axis` by `shift`; those pushed off one end come back at the other."""
     return apply("Roll", input, shift, axis, name=name)
 
 
 @export("repeat")
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: TensorLike = None, name: str | None = None
+) -> Tensor:
     """Repeats each element along `axis`, as often as `repeats` says; without `axis`, of the flat tensor."""
     from tensorfleet.graph.scopes import name_scope
 

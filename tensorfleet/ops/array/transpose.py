@@ -8,8 +8,10 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -53,7 +55,7 @@ _TRANSPOSE_CASES = [
     static=["perm"],
     examples=[*_TRANSPOSE_CASES, case(np.array([[b"a", b"b"]], object), np.array([1, 0], np.int32))],
 )
-def _transpose(xp: Any, x: Any, perm: Any) -> Any:
+def _transpose(xp: ArrayModule, x: Array, perm: Array) -> Array:
     rank = len(x.shape)
     axes = ints(perm)
     if len(axes) != rank:
@@ -78,18 +80,20 @@ def _transpose(xp: Any, x: Any, perm: Any) -> Any:
     static=["perm"],
     examples=_TRANSPOSE_CASES,
 )
-def _conjugate_transpose(xp: Any, x: Any, perm: Any) -> Any:
+def _conjugate_transpose(xp: ArrayModule, x: Array, perm: Array) -> Array:
     y = _transpose(xp, x, perm)
     return xp.conj(y) if np.issubdtype(y.dtype, np.complexfloating) else y
 
 
 @gradient("Transpose", "ConjugateTranspose")
-def _transpose_grad(op: Operation, dy: Any) -> Any:
+def _transpose_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return apply_any(op.type, dense_gradient(dy), apply("InvertPermutation", op._inputs[1])), None
 
 
 @export("transpose")
-def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike = None, name: str | None = "transpose", conjugate: bool = False
+) -> Tensor:
     """Reorders the dimensions by `perm`; without it, reverses them."""
     with name_scope(name, "transpose", [a]) as scope:
         a = to_tensor(a, name="a")
@@ -98,11 +102,11 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
             perm = np.arange(a.shape.rank - 1, -1, -1, dtype=np.int32)
         elif perm is None:
             perm = apply("Range", apply("Rank", a) - 1, -1, -1)
-        return apply_any(op_type, a, perm, name=scope)
+        return apply(op_type, a, perm, name=scope)
 
 
 @export("linalg.matrix_transpose", "linalg.transpose", "matrix_transpose")
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Swaps the last two dimensions: transposes each matrix of a batch."""
     with name_scope(name, values=[a]):
         a = to_tensor(a, name="a")
@@ -130,7 +134,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
         case(np.array([], np.int32)),
     ],
 )
-def _invert_permutation(xp: Any, x: Any, *, check: Any) -> Any:
+def _invert_permutation(xp: ArrayModule, x: Array, *, check: Check) -> Array:
     n = x.shape[0]
     check((x >= 0) & (x < n), lambda: _not_below(x, n))
     order = xp.argsort(x).astype(x.dtype)
@@ -138,11 +142,11 @@ def _invert_permutation(xp: Any, x: Any, *, check: Any) -> Any:
     return order
 
 
-def _not_below(x: Any, n: int) -> str:
+def _not_below(x: Array, n: int) -> str:
     return f"{next(int(v) for v in x if not 0 <= v < n)} is not between 0 and {n}"
 
 
-def _repeated(x: Any) -> int:
+def _repeated(x: Array) -> int:
     values, counts = np.unique(x, return_counts=True)
     return int(values[counts > 1][0])
 
@@ -151,6 +155,6 @@ not_differentiable("InvertPermutation")
 
 
 @export("math.invert_permutation", "invert_permutation")
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The permutation that undoes `x`, a 1-D tensor that holds 0 to n-1 once each."""
     return apply("InvertPermutation", x, name=name)

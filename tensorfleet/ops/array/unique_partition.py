@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from tensorfleet.base import dtypes
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import zeros_of
@@ -35,13 +38,15 @@ from tensorfleet.ops.samples import case
 # -- unique ------------------------------------------------------------------------------------------
 
 
-_DENSE = 64  # a table with so many places for each value costs less than sorting the values
-_IN_CACHE = 1 << 16  # places of a table that stays in the processor's cache, however few values there are
-_MANY_STRINGS = 16384  # of which each takes longer in a dictionary
-_FEW_OTHERS = 64  # values among which others are found without sorting all together
+_TABLE_PLACES_PER_VALUE = 64  # a table with so many places for each value costs less than sorting the values
+_CACHED_TABLE_PLACES = (
+    1 << 16
+)  # places of a table that stays in the processor's cache, however few values there are
+_MIN_INDEXED_STRINGS = 16384  # of which each takes longer in a dictionary
+_MAX_UNSORTED_OTHERS = 64  # values among which others are found without sorting all together
 
 
-def _first_seen_dense(x: np.ndarray, low: int, places: int) -> tuple[np.ndarray, np.ndarray]:
+def _first_seen_dense(x: Array, low: int, places: int) -> tuple[Array, Array]:
     """The different values and each one's number, of integers that lie close together."""
     place = (x - np.uint64(low)).astype(np.int64) if x.dtype == np.uint64 else x.astype(np.int64) - low
     kind = np.int32 if x.size < 1 << 31 else np.int64
@@ -54,7 +59,7 @@ def _first_seen_dense(x: np.ndarray, low: int, places: int) -> tuple[np.ndarray,
     return x[is_first], number.take(met)
 
 
-def _first_seen_packed(x: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _first_seen_packed(x: Array, low: int) -> tuple[Array, Array, Array]:
     """The same for integers that leave room for their place in the same word: those are sorted faster than places."""
     bits = x.size.bit_length()
     packed = (x - np.uint64(low)).astype(np.int64) if x.dtype == np.uint64 else x.astype(np.int64) - low
@@ -74,25 +79,26 @@ def _first_seen_packed(x: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray,
     return x[is_first], index, np.bincount(index)
 
 
-def _first_seen_strings(x: Strings) -> tuple | None:
+def _first_seen_strings(x: Strings) -> tuple[Array | Strings, Array, Array] | None:
     """The same for many strings; None when some are long."""
     met = first_of_each(x)
     if met is None:
         return None
     is_first = met == np.arange(x.size)
     index = (np.cumsum(is_first) - 1)[met]
-    return *x.moved(lambda array: (array[is_first],)), index, np.bincount(index)
+    (words,) = x.moved(lambda array: (array[is_first],))
+    return words, index, np.bincount(index)
 
 
-def _first_seen(x: Any, axis: int) -> tuple:
+def _first_seen(x: Array | Strings, axis: int) -> tuple[Array | Strings, Array, Array | None]:
     """The distinct values in the order they first occur, each value's number, and, if it fell off, how often it occurs."""
-    many = together(x, _MANY_STRINGS) if x.ndim == 1 and x.dtype == object else None
+    many = together(x, _MIN_INDEXED_STRINGS) if x.ndim == 1 and x.dtype == object else None
     if many is not None and (found := _first_seen_strings(many)) is not None:
         return found
     x = np.asarray(x)
     if x.ndim == 1 and x.dtype.kind in "iu" and x.size:
         low, high = int(x.min()), int(x.max())
-        if high - low < max(_DENSE * x.size, _IN_CACHE):
+        if high - low < max(_TABLE_PLACES_PER_VALUE * x.size, _CACHED_TABLE_PLACES):
             return *_first_seen_dense(x, low, high - low + 1), None
         if (high - low).bit_length() + x.size.bit_length() < 63:
             return _first_seen_packed(x, low)
@@ -114,7 +120,9 @@ def _first_seen(x: Any, axis: int) -> tuple:
     return np.take(x, first[order], axis=axis), rank[inverse.reshape(-1)], counts[order]
 
 
-def _unique(x: Any, axis: Any, kind: DType, counted: bool = False) -> tuple:
+def _unique(
+    x: Array | Strings, axis: Array | tuple[()], kind: DType, counted: bool = False
+) -> tuple[Array | Strings, ...]:
     if np.size(axis) == 0 and x.ndim != 1:
         raise invalid("unique expects a 1D vector.")
     at = int(np.asarray(axis).ravel()[0]) if np.size(axis) else 0
@@ -155,7 +163,7 @@ _NUMBERS = np.array([3, 1, 3, 2, 1], np.int32)
 _WORDS = np.array([b"b", b"a", b"b"], object)
 
 
-def _several(ops: list[Operation], given: list[list]) -> list | None:
+def _several(ops: list[Operation], given: list[list[Array]]) -> list[tuple[Array, Array]] | None:
     """The same for several vectors of numbers that lie close together: each one's numbers are put behind the last one's."""
     vectors = [x for (x,) in given]
     kind = vectors[0].dtype
@@ -166,7 +174,7 @@ def _several(ops: list[Operation], given: list[list]) -> list | None:
     low = int(x.min())
     span = int(x.max()) - low + 1
     places = span * len(vectors)
-    if places >= max(_DENSE * x.size, _IN_CACHE):
+    if places >= max(_TABLE_PLACES_PER_VALUE * x.size, _CACHED_TABLE_PLACES):
         return None
     starts = np.cumsum([0, *sizes])
     added = np.arange(len(vectors)) * span - low
@@ -197,7 +205,7 @@ _JOINED = {np.dtype(np.int32), np.dtype(np.int64)}
     joined=_several,
     examples=[case(_NUMBERS), case(_WORDS, out_idx="int64"), case(np.array([], np.float32))],
 )
-def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
+def _unique_v1(ctx: HostContext, x: Array, *, out_idx: DType) -> tuple[Array | Strings, ...]:
     return _unique(x, (), out_idx)
 
 
@@ -213,7 +221,7 @@ def _unique_v1(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
         case(np.array([[1, 2], [1, 2], [0, 1]]), np.array([0])),
     ],
 )
-def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
+def _unique_v2(ctx: HostContext, x: Array, axis: Array, *, out_idx: DType) -> tuple[Array | Strings, ...]:
     return _unique(x, axis, out_idx)
 
 
@@ -226,7 +234,7 @@ def _unique_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
     packed=True,
     examples=[case(_NUMBERS), case(_WORDS)],
 )
-def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
+def _unique_with_counts(ctx: HostContext, x: Array, *, out_idx: DType) -> tuple[Array | Strings, ...]:
     return _unique(x, (), out_idx, counted=True)
 
 
@@ -239,7 +247,9 @@ def _unique_with_counts(ctx: Any, x: Any, *, out_idx: DType) -> tuple:
     packed=True,
     examples=[case(np.array([[1, 1, 2], [3, 3, 4]]), np.array([1]))],
 )
-def _unique_with_counts_v2(ctx: Any, x: Any, axis: Any, *, out_idx: DType) -> tuple:
+def _unique_with_counts_v2(
+    ctx: HostContext, x: Array, axis: Array, *, out_idx: DType
+) -> tuple[Array | Strings, ...]:
     return _unique(x, axis, out_idx, counted=True)
 
 
@@ -255,13 +265,15 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 
 
 @export("unique")
-def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
     """The distinct values of a 1-D tensor in the order they occur, and each element's value's number."""
     return Unique(*apply_list("Unique", x, out_idx=out_idx, name=name))
 
 
 @export("unique_with_counts")
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(
+    x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
     """`tf.unique`, with how often each value occurs."""
     return UniqueWithCounts(*apply_list("UniqueWithCounts", x, out_idx=out_idx, name=name))
 
@@ -281,16 +293,16 @@ def _two_vectors(op: Operation) -> TensorShape:
     host=True,
     examples=[case(_NUMBERS, np.array([1], np.int32)), case(_WORDS, np.array([b"a"], object))],
 )
-def _list_diff(ctx: Any, x: Any, y: Any, *, out_idx: DType) -> tuple:
+def _list_diff(ctx: HostContext, x: Array, y: Array, *, out_idx: DType) -> tuple[Array, Array]:
     if x.ndim != 1 or y.ndim != 1:
         raise invalid("x and y should be 1D vectors.")
     idx = np.flatnonzero(~_among(x, y)) if x.size else np.zeros(0, np.int64)
     return x[idx], idx.astype(out_idx.np_dtype)
 
 
-def _among(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _among(x: Array, y: Array) -> Array:
     """Which elements of one vector are in another."""
-    if x.dtype.kind not in "iu" or x.dtype.itemsize > 4 or len(y) < _FEW_OTHERS:
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > 4 or len(y) < _MAX_UNSORTED_OTHERS:
         return np.isin(x, y)
     least = int(np.iinfo(x.dtype).min)  # what is sorted together with its number must not be negative
     union, which = union_of(np.concatenate([x, y]).astype(np.int64) - least)
@@ -310,7 +322,9 @@ class ListDiff(NamedTuple):
 
 
 @export("setdiff1d")
-def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
+def setdiff1d(
+    x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None
+) -> ListDiff:
     """The elements of `x` that are not in `y`, in order, with their positions."""
     return ListDiff(*apply_list("ListDiff", x, y, out_idx=index_dtype, name=name))
 
@@ -319,7 +333,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None 
 
 
 # With more parts than this, sorting costs less than looking for each.
-_MANY_PARTS = 64
+_MAX_SCANNED_PARTS = 64
 
 
 def _partition_shape(op: Operation) -> list[TensorShape]:
@@ -343,7 +357,9 @@ def _partition_shape(op: Operation) -> list[TensorShape]:
         case(_WORDS, np.array([0, 0, 0], np.int32), num_partitions=2),
     ],
 )
-def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: int) -> tuple:
+def _dynamic_partition(
+    ctx: HostContext, data: Array, partitions: Array, *, num_partitions: int
+) -> tuple[Array, ...]:
     n = partitions.ndim
     if data.shape[:n] != partitions.shape:
         raise invalid(
@@ -355,7 +371,7 @@ def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: 
         where, value = first_bad(ok, partitions)
         raise invalid(f"partitions{where} = {value} is not in [0, {num_partitions})")
     rows, flat = data.reshape((partitions.size, *data.shape[n:])), partitions.reshape(-1)
-    if num_partitions > _MANY_PARTS:
+    if num_partitions > _MAX_SCANNED_PARTS:
         order = np.argsort(flat, kind="stable")
         ends = np.cumsum(np.bincount(flat, minlength=num_partitions))
         return tuple(rows[some] for some in np.split(order, ends[:-1]))
@@ -363,7 +379,7 @@ def _dynamic_partition(ctx: Any, data: Any, partitions: Any, *, num_partitions: 
 
 
 @gradient("DynamicPartition")
-def _dynamic_partition_grad(op: Operation, *grads: Any) -> Any:
+def _dynamic_partition_grad(op: Operation, *grads: Any) -> tuple[Tensor, None]:
     data, partitions = op._inputs
     size = shape_of(partitions)
     places = apply("Reshape", apply("Range", 0, apply("Prod", size, [0]), 1), size)
@@ -374,7 +390,7 @@ def _dynamic_partition_grad(op: Operation, *grads: Any) -> Any:
 
 @export("dynamic_partition")
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Sorts the slices of `data` into `num_partitions` tensors, by the number `partitions` gives each."""
     return apply_list("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)
@@ -394,7 +410,7 @@ def _stitch_shape(op: Operation) -> TensorShape:
     return vector_of(None if highest == -2 else highest + 1).concatenate(tail)
 
 
-def _stitch(xp: Any, indices: list, data: list) -> Any:
+def _stitch(xp: ArrayModule, indices: list[Array], data: list[Array]) -> Array:
     flat = np.concatenate([np.asarray(i).reshape(-1) for i in indices])
     tail = data[0].shape[indices[0].ndim :]
     for k, (i, d) in enumerate(zip(indices, data, strict=True)):
@@ -433,7 +449,7 @@ _STITCH = [
     static=["indices"],
     examples=_STITCH,
 )
-def _dynamic_stitch(xp: Any, indices: list, data: list) -> Any:
+def _dynamic_stitch(xp: ArrayModule, indices: list[Array], data: list[Array]) -> Array:
     return _stitch(xp, [np.asarray(i) for i in indices], data)
 
 
@@ -445,18 +461,20 @@ def _dynamic_stitch(xp: Any, indices: list, data: list) -> Any:
     static=["indices"],
     examples=_STITCH[:1],
 )
-def _parallel_dynamic_stitch(xp: Any, indices: list, data: list) -> Any:
+def _parallel_dynamic_stitch(xp: ArrayModule, indices: list[Array], data: list[Array]) -> Array:
     return _stitch(xp, [np.asarray(i) for i in indices], data)
 
 
 @gradient("DynamicStitch", "ParallelDynamicStitch")
-def _stitch_grad(op: Operation, dy: Any) -> Any:
+def _stitch_grad(op: Operation, dy: Tensor) -> list[Tensor | None]:
     indices = tensor_list(op, 0)
     dy = dense_gradient(dy)
     return [None] * len(indices) + [apply("GatherV2", dy, i, 0) for i in indices]
 
 
 @export("dynamic_stitch")
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(
+    indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
     """One tensor whose row `indices[m][i]` is `data[m][i]`; the last of equal indices wins."""
     return apply("DynamicStitch", list(indices), list(data), name=name)

@@ -10,7 +10,9 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
@@ -23,7 +25,7 @@ def _fail(message: str) -> errors.InvalidArgumentError:
     return errors.invalid(message)
 
 
-def _wav(samples: np.ndarray, rate: int) -> bytes:
+def _wav(samples: Array, rate: int) -> bytes:
     """A WAV file of samples [count, channels] in [-1, 1]."""
     count, channels = samples.shape
     scaled = np.clip(samples * np.float32(32768), -32768, 32767)
@@ -49,7 +51,9 @@ def _sounds(op: Operation) -> list[TensorShape]:
         case(np.array(_wav(_SOUND, 8000), object), desired_channels=2, desired_samples=6),
     ],
 )
-def _decode_wav(ctx: Any, contents: Any, *, desired_channels: int, desired_samples: int) -> tuple:
+def _decode_wav(
+    ctx: HostContext, contents: Array, *, desired_channels: int, desired_samples: int
+) -> tuple[Array, np.int32]:
     data = np.asarray(contents, object).item()
     samples, rate = _read(data)
     have = samples.shape[1]
@@ -64,7 +68,7 @@ def _decode_wav(ctx: Any, contents: Any, *, desired_channels: int, desired_sampl
     return samples, np.int32(rate)
 
 
-def _read(data: bytes) -> tuple[np.ndarray, int]:
+def _read(data: bytes) -> tuple[Array, int]:
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise _fail(f"Header mismatch: Expected RIFF but found {data[:4]!r}")
     position, channels, rate, bits = 12, 0, 0, 0
@@ -91,7 +95,7 @@ def _read(data: bytes) -> tuple[np.ndarray, int]:
     host=True,
     examples=[case(_SOUND, np.int32(8000)), case(np.full((3, 2), 2.0, np.float32), np.int32(44100))],
 )
-def _encode_wav(ctx: Any, audio: Any, sample_rate: Any) -> Any:
+def _encode_wav(ctx: HostContext, audio: Array, sample_rate: Array) -> Array:
     audio = np.asarray(audio)
     if audio.ndim != 2:
         raise _fail(f"audio must be 2-dimensional but got {list(audio.shape)}")
@@ -112,7 +116,7 @@ class DecodeWav(NamedTuple):
 
 @export("audio.decode_wav")
 def decode_wav(
-    contents: Any, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
+    contents: TensorLike, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
 ) -> DecodeWav:
     """The samples [count, channels] in [-1, 1] of a 16-bit WAV file, and how many a second has."""
     attrs: dict[str, Any] = dict(desired_channels=desired_channels, desired_samples=desired_samples)
@@ -120,6 +124,6 @@ def decode_wav(
 
 
 @export("audio.encode_wav")
-def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
+def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
     """The 16-bit WAV file of samples [count, channels] in [-1, 1]."""
     return apply("EncodeWav", audio, sample_rate, name=name)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.image import audio
@@ -18,7 +19,7 @@ from tensorfleet.ops.samples import case
 
 _PLACE = "contrib.framework.python.ops.audio_ops"
 _WAVES = np.sin(np.arange(64, dtype=np.float32).reshape(32, 2))
-_QUIETEST = 1e-12  # what the logarithm of silence is taken of
+_SILENCE_ENERGY = 1e-12  # what the logarithm of silence is taken of
 
 
 def _transform_length(window: int) -> int:
@@ -50,8 +51,8 @@ def _spectrogram_shape(op: Operation) -> TensorShape:
     ],
 )
 def _audio_spectrogram(
-    ctx: Any, sound: Any, *, window_size: int, stride: int, magnitude_squared: bool
-) -> np.ndarray:
+    ctx: HostContext, sound: Array, *, window_size: int, stride: int, magnitude_squared: bool
+) -> Array:
     length = _transform_length(window_size)
     if len(sound) < window_size:
         return np.zeros((sound.shape[1], 0, 1 + length // 2), np.float32)
@@ -63,11 +64,12 @@ def _audio_spectrogram(
 
 
 @cache
-def _mel_weights(size: int, rate: int, low: float, high: float, bands: int) -> np.ndarray:
+def _mel_weights(size: int, rate: int, low: float, high: float, bands: int) -> Array:
     """How much of each frequency's magnitude goes into each band: triangles that overlap by half."""
 
-    def mel(frequency: Any) -> Any:
-        return 1127.0 * np.log1p(frequency / 700.0)
+    def mel(frequency: float) -> Array:
+        result: Array = 1127.0 * np.log1p(frequency / 700.0)
+        return result
 
     width = 0.5 * rate / (size - 1)
     first, last = int(1.5 + low / width), int(high / width)
@@ -101,7 +103,7 @@ def _mfcc_shape(op: Operation) -> TensorShape:
         case(np.ones((1, 2, 129), np.float32), np.int32(8000), filterbank_channel_count=20),
     ],
 )
-def _mfcc(ctx: Any, spectrogram: Any, rate: Any, *, op: Operation) -> np.ndarray:
+def _mfcc(ctx: HostContext, spectrogram: Array, rate: Array, *, op: Operation) -> Array:
     attrs, size = op._attrs, spectrogram.shape[-1]
     low, high = attrs["lower_frequency_limit"], attrs["upper_frequency_limit"]
     bands, kept = attrs["filterbank_channel_count"], attrs["dct_coefficient_count"]
@@ -114,7 +116,8 @@ def _mfcc(ctx: Any, spectrogram: Any, rate: Any, *, op: Operation) -> np.ndarray
     heard = np.sqrt(spectrogram.astype(np.float64)) @ _mel_weights(size, int(rate), low, high, bands)
     angles = np.arange(kept)[:, None] * (np.pi / bands) * (np.arange(bands) + 0.5)
     cosines = np.sqrt(2.0 / bands) * np.cos(angles)
-    return (np.log(np.maximum(heard, _QUIETEST)) @ cosines.T).astype(np.float32)
+    result: Array = (np.log(np.maximum(heard, _SILENCE_ENERGY)) @ cosines.T).astype(np.float32)
+    return result
 
 
 not_differentiable("AudioSpectrogram", "Mfcc")

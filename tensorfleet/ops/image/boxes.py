@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.parallel_for import in_parts
@@ -30,7 +32,7 @@ _HALF, _LOW = np.float32(0.5), np.float32(0.4)
 class _Boxes:
     """Groups of boxes (group, box, corner), with their areas; each group stands for so many."""
 
-    def __init__(self, boxes: np.ndarray, times: int = 1) -> None:
+    def __init__(self, boxes: Array, times: int = 1) -> None:
         y, x, other_y, other_x = boxes.reshape(-1, 4).T
         low, high = np.minimum([y, x], [other_y, other_x]), np.maximum([y, x], [other_y, other_x])
         self.parts = np.concatenate([low, high, np.prod(high - low, 0, keepdims=True)])
@@ -43,15 +45,15 @@ class _Boxes:
         found.starts = self.starts[start:stop]
         return found
 
-    def overlaps(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    def overlaps(self, some: Array, others: Array) -> Array:
         """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
         mine = self.parts.take(self.starts + some, 1)[..., None]
         their = self.parts.take(self.starts + others, 1)[..., None, :]
         sides = np.minimum(mine[2:4], their[2:4])
         sides -= np.maximum(mine[:2], their[:2])
-        shared, width = np.maximum(
-            sides, np.zeros_like(sides), out=sides
-        )  # an array: numpy is slow with one number
+        # An array of zeros: numpy is slow with one number.
+        shared: Array
+        shared, width = np.maximum(sides, np.zeros_like(sides), out=sides)
         shared *= width
         union = np.add(mine[4], their[4], out=width)
         union -= shared
@@ -64,17 +66,17 @@ class _Boxes:
 
 
 # Boxes of one group, and of each of several, that are compared with those kept, and with each other, at a time.
-_TOGETHER = 64
-_TOGETHER_OF_EACH = 32
-_PART = 1 << 17  # boxes that are worth a thread of their own
+_BOXES_AT_ONCE = 64
+_BOXES_AT_ONCE_PER_GROUP = 32
+_BOXES_PER_THREAD = 1 << 17  # boxes that are worth a thread of their own
 
 
 def _keep_apart(
-    overlaps: Callable[[Any, Any], np.ndarray], scores: np.ndarray, limit: int, threshold: float, least: float
+    overlaps: Callable[[Any, Any], Array], scores: Array, limit: int, threshold: float, least: float
 ) -> list[list[int]]:
     """The boxes kept of each group, best first: none that overlaps a better one that is kept."""
     counts = (scores > least).sum(1).tolist()
-    size = _TOGETHER if len(scores) == 1 else _TOGETHER_OF_EACH
+    size = _BOXES_AT_ONCE if len(scores) == 1 else _BOXES_AT_ONCE_PER_GROUP
     order = _best_first(scores, size * (1 + 2 * limit // size))
     kept: list[list[int]] = [[] for _ in scores]
     for start in range(0, max(counts, default=0), size):
@@ -88,9 +90,9 @@ def _keep_apart(
             row[: len(group)] = group
         taken = np.arange(start, start + some.shape[1]) >= np.array(counts)[:, None]
         if before.size:
-            near = overlaps(some, before) > threshold
-            near &= (np.arange(before.shape[1]) < np.array(list(map(len, kept)))[:, None])[:, None]
-            taken |= near.any(2)
+            close_to_kept = overlaps(some, before) > threshold
+            close_to_kept &= (np.arange(before.shape[1]) < np.array(list(map(len, kept)))[:, None])[:, None]
+            taken |= close_to_kept.any(2)
         close = _as_bits(overlaps(some, some) > threshold)
         for group, which, gone, near in zip(kept, some.tolist(), _as_bits(taken), close, strict=True):
             for i, box in enumerate(which):
@@ -102,7 +104,7 @@ def _keep_apart(
     return [group[:limit] for group in kept]
 
 
-def _best_first(scores: np.ndarray, count: int) -> np.ndarray:
+def _best_first(scores: Array, count: int) -> Array:
     """Where along the last axis the highest score is, the second ...; of equal ones the first comes first.
 
     At least so many of them. A score and its place make one whole number of 64 bits, which are sorted faster than fractions;
@@ -122,16 +124,17 @@ def _best_first(scores: np.ndarray, count: int) -> np.ndarray:
     return np.sort(both, -1) & 0xFFFFFFFF
 
 
-def _as_bits(flags: np.ndarray) -> list:
+def _as_bits(flags: Array) -> list[Any]:
     """The flags along the last axis as one number, the first flag as its lowest bit."""
-    size = _TOGETHER if flags.shape[-1] > _TOGETHER_OF_EACH else _TOGETHER_OF_EACH
+    size = _BOXES_AT_ONCE if flags.shape[-1] > _BOXES_AT_ONCE_PER_GROUP else _BOXES_AT_ONCE_PER_GROUP
     padded = np.zeros((*flags.shape[:-1], size), bool)
     padded[..., : flags.shape[-1]] = flags
-    return np.packbits(padded, -1, bitorder="little").view(f"<u{size // 8}")[..., 0].tolist()
+    numbers: list[Any] = np.packbits(padded, -1, bitorder="little").view(f"<u{size // 8}")[..., 0].tolist()
+    return numbers
 
 
 def _soften(
-    overlaps: Callable[[Any, Any], np.ndarray], scores: np.ndarray, limit: int, least: float, sigma: float
+    overlaps: Callable[[Any, Any], Array], scores: Array, limit: int, least: float, sigma: float
 ) -> tuple[list[int], list[float]]:
     """The boxes kept, best first, with their scores: lowered by each overlap with one that is kept."""
     queue = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
@@ -154,7 +157,7 @@ def _soften(
     return kept, kept_scores
 
 
-def _check_boxes(boxes: np.ndarray, scores: np.ndarray, threshold: float) -> None:
+def _check_boxes(boxes: Array, scores: Array, threshold: float) -> None:
     require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
     require(boxes.ndim == 2, f"boxes must be 2-D{list(boxes.shape)}")
     require(boxes.shape[1] == 4, "boxes must have 4 columns")
@@ -165,8 +168,13 @@ def _check_boxes(boxes: np.ndarray, scores: np.ndarray, threshold: float) -> Non
 
 
 def _best(
-    boxes: Any, scores: Any, limit: Any, threshold: Any, least: float = -math.inf, sigma: float = 0.0
-) -> Any:
+    boxes: Array,
+    scores: Array,
+    limit: Array,
+    threshold: Array | float,
+    least: Array | float = -math.inf,
+    sigma: float = 0.0,
+) -> tuple[list[int], list[float]]:
     boxes, scores = np.asarray(boxes, np.float32), np.asarray(scores)
     _check_boxes(boxes, scores, float(threshold))
     require(int(limit) >= 0, f"max_output_size must be non-negative, got {int(limit)}")
@@ -194,9 +202,9 @@ def _kept_padded(op: Operation) -> TensorShape:
     return vector_of(None if limit is None or not op._attrs["pad_to_max_output_size"] else int(limit))
 
 
-def _padded(values: list, limit: Any, pad: bool, dtype: Any) -> np.ndarray:
+def _padded(values: Sequence[float], limit: Array, pad: bool, dtype: type | np.dtype[Any]) -> Array:
     missing = max(int(limit) - len(values), 0) if pad else 0
-    return np.array(values + [0] * missing, dtype)
+    return np.array([*values, *[0] * missing], dtype)
 
 
 @op(
@@ -207,7 +215,7 @@ def _padded(values: list, limit: Any, pad: bool, dtype: Any) -> np.ndarray:
     host=True,
     examples=[case(_BOXES, _SCORES, np.int32(3))],
 )
-def _nms(ctx: Any, boxes: Any, scores: Any, limit: Any, *, iou_threshold: float) -> Any:
+def _nms(ctx: HostContext, boxes: Array, scores: Array, limit: Array, *, iou_threshold: float) -> Array:
     return np.array(_best(boxes, scores, limit, iou_threshold)[0], np.int32)
 
 
@@ -222,7 +230,7 @@ _TYPES = "T: {half, float} = float; T_threshold: {half, float} = float"
     host=True,
     examples=[case(_BOXES, _SCORES, np.int32(3), _HALF)],
 )
-def _nms_v2(ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any) -> Any:
+def _nms_v2(ctx: HostContext, boxes: Array, scores: Array, limit: Array, threshold: Array) -> Array:
     return np.array(_best(boxes, scores, limit, threshold)[0], np.int32)
 
 
@@ -240,7 +248,9 @@ _V3 = "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, 
         case(_BOXES, _SCORES, np.int32(0), _HALF, _LOW),
     ],
 )
-def _nms_v3(ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> Any:
+def _nms_v3(
+    ctx: HostContext, boxes: Array, scores: Array, limit: Array, threshold: Array, least: Array
+) -> Array:
     return np.array(_best(boxes, scores, limit, threshold, least)[0], np.int32)
 
 
@@ -255,8 +265,15 @@ def _nms_v3(ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, least
     ],
 )
 def _nms_v4(
-    ctx: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, least: Any, *, pad_to_max_output_size: bool
-) -> tuple:
+    ctx: HostContext,
+    boxes: Array,
+    scores: Array,
+    limit: Array,
+    threshold: Array,
+    least: Array,
+    *,
+    pad_to_max_output_size: bool,
+) -> tuple[Array, np.int32]:
     kept, _ = _best(boxes, scores, limit, threshold, least)
     return _padded(kept, limit, pad_to_max_output_size, np.int32), np.int32(len(kept))
 
@@ -273,20 +290,24 @@ def _nms_v4(
     ],
 )
 def _nms_v5(
-    ctx: Any,
-    boxes: Any,
-    scores: Any,
-    limit: Any,
-    threshold: Any,
-    least: Any,
-    sigma: Any,
+    ctx: HostContext,
+    boxes: Array,
+    scores: Array,
+    limit: Array,
+    threshold: Array,
+    least: Array,
+    sigma: Array,
     *,
     pad_to_max_output_size: bool,
-) -> tuple:
+) -> tuple[Array, Array, np.int32]:
     kept, values = _best(boxes, scores, limit, threshold, least, float(sigma))
     pad = pad_to_max_output_size
     dtype = np.asarray(scores).dtype
-    return _padded(kept, limit, pad, np.int32), _padded(values, limit, pad, dtype), np.int32(len(kept))
+    return (
+        _padded(kept, limit, pad, np.int32),
+        _padded(values, limit, pad, dtype),
+        np.int32(len(kept)),
+    )
 
 
 @op(
@@ -300,7 +321,9 @@ def _nms_v5(
         for t in (0.1, 0.5)
     ],
 )
-def _nms_overlaps(ctx: Any, overlaps: Any, scores: Any, limit: Any, threshold: Any, least: Any) -> Any:
+def _nms_overlaps(
+    ctx: HostContext, overlaps: Array, scores: Array, limit: Array, threshold: Array, least: Array
+) -> Array:
     overlaps, scores = np.asarray(overlaps), np.asarray(scores)
     require(overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1], "overlaps must be square")
     kept = _keep_apart(
@@ -348,17 +371,17 @@ def _combined_shapes(op: Operation) -> list[TensorShape]:
     ],
 )
 def _combined_nms(
-    ctx: Any,
-    boxes: Any,
-    scores: Any,
-    per_class: Any,
-    total: Any,
-    threshold: Any,
-    least: Any,
+    ctx: HostContext,
+    boxes: Array,
+    scores: Array,
+    per_class: Array,
+    total: Array,
+    threshold: Array,
+    least: Array,
     *,
     pad_per_class: bool,
     clip_boxes: bool,
-) -> tuple:
+) -> tuple[Array, Array, Array, Array]:
     boxes, scores = np.asarray(boxes), np.asarray(scores)
     require(int(per_class) > 0, "max_size_per_class must be positive")
     batch, classes = scores.shape[0], scores.shape[2]
@@ -383,7 +406,7 @@ def _combined_nms(
             float(least),
         )
 
-    in_parts(some, len(by_class), _PART // max(scores.shape[1], 1) + 1)
+    in_parts(some, len(by_class), _BOXES_PER_THREAD // max(scores.shape[1], 1) + 1)
     group = np.repeat(np.arange(len(kept)), list(map(len, kept)))
     box = np.fromiter(chain.from_iterable(kept), np.int64, len(group))
     found, image = by_class[group, box], group // max(classes, 1)

@@ -11,8 +11,10 @@ from tensorfleet.base.formats import images as pictures
 from tensorfleet.base.formats import png
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -25,13 +27,14 @@ _PIXELS = (np.arange(4 * 5 * 3) * 4).reshape(4, 5, 3).astype(np.uint8)
 _PNG = np.array(png.encode(_PIXELS), object)
 
 
-def _contents(value: Any) -> bytes:
+def _contents(value: Array) -> bytes:
     array = np.asarray(value, object)
     require(array.ndim == 0, f"contents must be scalar, got shape {list(array.shape)}")
-    return array.item()
+    result: bytes = array.item()
+    return result
 
 
-def _text(data: bytes) -> np.ndarray:
+def _text(data: bytes) -> Array:
     out = np.empty((), object)
     out[()] = data
     return out
@@ -57,7 +60,7 @@ def _check_channels(channels: int) -> None:
     host=True,
     examples=[case(_PNG), case(_PNG, channels=1), case(_PNG, channels=4, dtype=dtypes.uint16)],
 )
-def _decode_png(ctx: Any, contents: Any, *, channels: int, dtype: dtypes.DType) -> Any:
+def _decode_png(ctx: HostContext, contents: Array, *, channels: int, dtype: dtypes.DType) -> Array:
     _check_channels(channels)
     return pictures.decode(_contents(contents), channels, deep=dtype == dtypes.uint16)
 
@@ -81,7 +84,7 @@ def _check_ratio(channels: int, ratio: int) -> None:
     host=True,
     examples=[case(_PNG, channels=3)],
 )
-def _decode_jpeg(ctx: Any, contents: Any, *, channels: int, ratio: int) -> Any:
+def _decode_jpeg(ctx: HostContext, contents: Array, *, channels: int, ratio: int) -> Array:
     _check_ratio(channels, ratio)
     return pictures.decode(_contents(contents), channels, ratio=ratio)
 
@@ -99,7 +102,9 @@ def _decoded_part(op: Operation) -> TensorShape:
     shape=_decoded_part,
     host=True,
 )
-def _decode_and_crop_jpeg(ctx: Any, contents: Any, window: Any, *, channels: int, ratio: int) -> Any:
+def _decode_and_crop_jpeg(
+    ctx: HostContext, contents: Array, window: Array, *, channels: int, ratio: int
+) -> Array:
     _check_ratio(channels, ratio)
     require(np.shape(window) == (4,), f"crop_window must have four elements {list(np.shape(window))}")
     y, x, height, width = np.asarray(window).tolist()
@@ -116,7 +121,7 @@ def _decode_and_crop_jpeg(ctx: Any, contents: Any, window: Any, *, channels: int
     shape=lambda op: TensorShape([None, None, None, 3]),
     host=True,
 )
-def _decode_gif(ctx: Any, contents: Any) -> Any:
+def _decode_gif(ctx: HostContext, contents: Array) -> Array:
     data = _contents(contents)
     if pictures.kind_of(data) != "GIF":
         return pictures.decode(data, 3)[None]
@@ -124,7 +129,7 @@ def _decode_gif(ctx: Any, contents: Any) -> Any:
 
 
 @op("DecodeBmp", "contents: string -> image: uint8", "channels: int = 0", shape=_decoded, host=True)
-def _decode_bmp(ctx: Any, contents: Any, *, channels: int) -> Any:
+def _decode_bmp(ctx: HostContext, contents: Array, *, channels: int) -> Array:
     require(channels in (0, 3, 4), f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
     data = _contents(contents)
     return (
@@ -147,8 +152,8 @@ def _any_decoded(op: Operation) -> TensorShape:
     examples=[case(_PNG), case(_PNG, dtype=dtypes.float32, expand_animations=False)],
 )
 def _decode_image(
-    ctx: Any, contents: Any, *, channels: int, dtype: dtypes.DType, expand_animations: bool
-) -> Any:
+    ctx: HostContext, contents: Array, *, channels: int, dtype: dtypes.DType, expand_animations: bool
+) -> Array:
     _check_channels(channels)
     data = _contents(contents)
     deep = dtype == dtypes.uint16
@@ -168,7 +173,7 @@ def _decode_image(
     shape=lambda op: TensorShape([3]),
     host=True,
 )
-def _extract_jpeg_shape(ctx: Any, contents: Any, *, output_type: dtypes.DType) -> Any:
+def _extract_jpeg_shape(ctx: HostContext, contents: Array, *, output_type: dtypes.DType) -> Array:
     return np.array(pictures.jpeg_shape(_contents(contents)), output_type.np_dtype)
 
 
@@ -184,7 +189,7 @@ def _encoded_many(op: Operation) -> TensorShape:
     shape=_encoded_many,
     host=True,
 )
-def _encode_png(ctx: Any, image: Any, *, compression: int) -> Any:
+def _encode_png(ctx: HostContext, image: Array, *, compression: int) -> Array:
     image = np.asarray(image)
     require(image.ndim >= 3, f"images must be at least rank 3, got {list(image.shape)}")
     require(image.size > 0, "image cannot be empty")
@@ -196,7 +201,7 @@ def _encode_png(ctx: Any, image: Any, *, compression: int) -> Any:
     return out.reshape(image.shape[:-3])
 
 
-def _check_jpeg(image: np.ndarray) -> None:
+def _check_jpeg(image: Array) -> None:
     require(image.ndim == 3, f"image must be 3-dimensional {list(image.shape)}")
     dims = ",".join(map(str, image.shape))
     require(image.shape[2] in (1, 3), f"image must have 1 or 3 channels, got [{dims}]")
@@ -211,7 +216,7 @@ def _check_jpeg(image: np.ndarray) -> None:
     shape=scalar,
     host=True,
 )
-def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
+def _encode_jpeg(ctx: HostContext, image: Array, *, op: Operation) -> Array:
     image, attrs = np.asarray(image), op._attrs
     _check_jpeg(image)
     wanted = {b"": image.shape[2], b"grayscale": 1, b"rgb": 3}[attrs["format"]]
@@ -235,7 +240,7 @@ def _encode_jpeg(ctx: Any, image: Any, *, op: Operation) -> Any:
     shape=scalar,
     host=True,
 )
-def _encode_jpeg_variable(ctx: Any, image: Any, quality: Any) -> Any:
+def _encode_jpeg_variable(ctx: HostContext, image: Array, quality: Array) -> Array:
     image = np.asarray(image)
     _check_jpeg(image)
     require(0 <= int(quality) <= 100, f"quality must be in [0,100], got {int(quality)}")
@@ -251,7 +256,7 @@ not_differentiable("ExtractJpegShape", "EncodePng", "EncodeJpeg", "EncodeJpegVar
 
 @export("image.decode_png", "io.decode_png")
 def decode_png(
-    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+    contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None
 ) -> Tensor:
     """The pixels [height, width, channels] of a PNG file; `channels` 0 keeps the file's own."""
     return apply("DecodePng", contents, channels=channels, dtype=dtype, name=name)
@@ -276,22 +281,22 @@ decode_and_crop_jpeg = op_function(
 
 
 @export("image.decode_gif", "io.decode_gif")
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """The frames [frames, height, width, 3] of a GIF file."""
     return apply("DecodeGif", contents, name=name)
 
 
 @export("image.decode_bmp", "io.decode_bmp")
-def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels [height, width, channels] of a BMP file."""
     return apply("DecodeBmp", contents, channels=channels, name=name)
 
 
 @export("image.decode_image", "io.decode_image")
 def decode_image(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = None,
-    dtype: Any = dtypes.uint8,
+    dtype: DTypeLike = dtypes.uint8,
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
@@ -307,7 +312,7 @@ def decode_image(
 
 
 @export("image.encode_png")
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
     """The PNG file of an image [height, width, 1 to 4] of uint8 or uint16."""
     return apply("EncodePng", to_tensor(image, name="image"), compression=compression, name=name)
 
@@ -322,6 +327,8 @@ encode_jpeg = op_function(
 
 
 @export("image.extract_jpeg_shape", "io.extract_jpeg_shape")
-def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> Tensor:
     """Height, width and channels of a JPEG file, without decoding it."""
     return apply("ExtractJpegShape", contents, output_type=output_type, name=name)

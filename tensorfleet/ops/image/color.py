@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
@@ -26,7 +27,7 @@ def _colored(op: Operation) -> TensorShape:
     return shape if shape.rank is None else TensorShape([*shape.as_list()[:-1], 3])
 
 
-def _hue_of(xp: Any, red: Any, green: Any, blue: Any, value: Any, span: Any) -> Any:
+def _hue_of(xp: ArrayModule, red: Array, green: Array, blue: Array, value: Array, span: Array) -> Array:
     """The hue in [0, 1): zero where there is no color."""
     one = value.dtype.type(1)
     scale = one / (value.dtype.type(6) * xp.where(span > 0, span, one))
@@ -40,7 +41,7 @@ def _hue_of(xp: Any, red: Any, green: Any, blue: Any, value: Any, span: Any) -> 
     return xp.where(hue < 0, hue + one, hue)
 
 
-def to_hsv(xp: Any, rgb: Any) -> tuple[Any, Any, Any]:
+def to_hsv(xp: ArrayModule, rgb: Array) -> tuple[Any, Any, Any]:
     """Hue, saturation and value of RGB pixels (last axis)."""
     red, green, blue = rgb[..., 0], rgb[..., 1], rgb[..., 2]
     value = xp.maximum(xp.maximum(red, green), blue)
@@ -50,7 +51,7 @@ def to_hsv(xp: Any, rgb: Any) -> tuple[Any, Any, Any]:
     return _hue_of(xp, red, green, blue, value, span), saturation, value
 
 
-def to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
+def to_rgb(xp: ArrayModule, hue: Array, saturation: Array, value: Array) -> Array:
     """RGB pixels (last axis) of hue, saturation and value."""
     number = value.dtype.type
     zero, one, two = number(0), number(1), number(2)
@@ -69,12 +70,12 @@ def to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
     shape=_colored,
     examples=[case(_RGB), case(_GRAYS, grad=False), case(_RGB.astype(np.float32))],
 )
-def _rgb_to_hsv(xp: Any, images: Any) -> Any:
+def _rgb_to_hsv(xp: ArrayModule, images: Array) -> Array:
     return xp.stack(to_hsv(xp, images), axis=-1)
 
 
 @export("image.rgb_to_hsv")
-def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """RGB images with values in [0, 1] as hue, saturation and value, also in [0, 1]."""
     return apply("RGBToHSV", images, name=name)
 
@@ -86,7 +87,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     shape=_colored,
     examples=[case(_RGB), case(_GRAYS, grad=False), case(_RGB.astype(np.float32))],
 )
-def _hsv_to_rgb(xp: Any, images: Any) -> Any:
+def _hsv_to_rgb(xp: ArrayModule, images: Array) -> Array:
     return to_rgb(xp, images[..., 0], images[..., 1], images[..., 2]).astype(images.dtype)
 
 
@@ -94,7 +95,7 @@ not_differentiable("HSVToRGB")
 
 
 @export("image.hsv_to_rgb")
-def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Images given by hue, saturation and value in [0, 1] as RGB."""
     return apply("HSVToRGB", images, name=name)
 
@@ -103,7 +104,7 @@ def _picture(op: Operation) -> TensorShape:
     return of_rank_at_least(op._inputs[0].shape, 3)
 
 
-def _require_colors(images: Any) -> None:
+def _require_colors(images: Array) -> None:
     if images.shape[-1] != 3:
         raise errors.invalid(f"input must have 3 channels but instead has {images.shape[-1]} channels.")
 
@@ -115,7 +116,7 @@ def _require_colors(images: Any) -> None:
     shape=_picture,
     examples=[case(_RGB.astype(np.float32), np.float32(d), grad=False) for d in (0.2, -0.7, 1.0)],
 )
-def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
+def _adjust_hue(xp: ArrayModule, images: Array, delta: Array) -> Array:
     _require_colors(images)
     hue, saturation, value = to_hsv(xp, images.astype(np.float32))
     turned = hue + delta
@@ -129,7 +130,7 @@ def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
     shape=_picture,
     examples=[case(_RGB.astype(np.float32), np.float32(s), grad=False) for s in (0.5, 3.0)],
 )
-def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
+def _adjust_saturation(xp: ArrayModule, images: Array, scale: Array) -> Array:
     _require_colors(images)
     hue, saturation, value = to_hsv(xp, images.astype(np.float32))
     scaled = xp.clip(saturation * scale, np.float32(0), np.float32(1))
@@ -144,10 +145,11 @@ def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
     words={"images": "input must be at least 3-D, got shape{}"},
     examples=[case(_RGB.astype(np.float32)[None], np.float32(f)) for f in (0.5, 2.0)],
 )
-def _adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
+def _adjust_contrast(xp: ArrayModule, images: Array, contrast_factor: Array) -> Array:
     wide = images.astype(np.float32)
     # The sum of whole lines first: along the few channels of a pixel there is little to do at once.
     *outer, height, width, channels = wide.shape
     lines = wide.reshape(*outer, height, width * channels).sum(-2).reshape(*outer, width, channels)
     mean = (lines.sum(-2) / np.float32(height * width)).reshape(*outer, 1, 1, channels)
-    return ((wide - mean) * contrast_factor + mean).astype(images.dtype)
+    result: Array = ((wide - mean) * contrast_factor + mean).astype(images.dtype)
+    return result

@@ -10,7 +10,9 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import Check, HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.parallel_for import in_parts
@@ -23,8 +25,8 @@ _IMAGE = np.random.RandomState(0).rand(2, 4, 5, 3).astype(np.float32)
 _BOXES = np.array([[0.1, 0.05, 0.83, 0.9], [0.9, 0.71, 0.23, 0.17], [-0.3, 0.2, 1.2, 0.9]], np.float32)
 _WHICH = np.array([0, 1, 1], np.int32)
 _CROP = np.array([3, 2], np.int32)
-_PART = 1 << 16  # numbers in crops that are worth a thread of their own
-_STEP = 30  # what it costs to begin with a row of numbers that is added to another, in numbers
+_NUMBERS_PER_THREAD = 1 << 16  # numbers in crops that are worth a thread of their own
+_ROW_START_COST = 30  # what it costs to begin with a row of numbers that is added to another, in numbers
 
 
 # -- crops by boxes ----------------------------------------------------------------------------------
@@ -40,15 +42,18 @@ def _cropped(op: Operation) -> TensorShape:
     return TensorShape([count, height, width, image.as_list()[3]])
 
 
-def _places(xp: Any, first: Any, last: Any, n_in: int, n_out: int) -> Any:
+def _places(xp: ArrayModule, first: Array, last: Array, n_in: int, n_out: int) -> Array:
     """Where, in pixels, the outputs of each box lie along one axis: [boxes, n_out]."""
     if n_out == 1:
         return (np.float32(0.5) * (first + last) * np.float32(n_in - 1))[:, None]
     step = (last - first) * np.float32(n_in - 1) / np.float32(n_out - 1)
-    return (first * np.float32(n_in - 1))[:, None] + xp.arange(n_out, dtype=np.float32) * step[:, None]
+    result: Array = (first * np.float32(n_in - 1))[:, None] + xp.arange(n_out, dtype=np.float32) * step[
+        :, None
+    ]
+    return result
 
 
-def _neighbours(xp: Any, where: Any, n: int) -> tuple[Any, Any, Any, Any]:
+def _neighbours(xp: ArrayModule, where: Array, n: int) -> tuple[Any, Any, Any, Any]:
     """The pixels below and above each place, how far between them it lies, and whether it is inside."""
     inside = (where >= 0) & (where <= n - 1)
     safe = xp.where(inside, where, np.float32(0))
@@ -56,13 +61,13 @@ def _neighbours(xp: Any, where: Any, n: int) -> tuple[Any, Any, Any, Any]:
     return low.astype(np.int32), xp.ceil(safe).astype(np.int32), safe - low, inside
 
 
-def _nearest_index(xp: Any, where: Any, n: int) -> tuple[Any, Any]:
+def _nearest_index(xp: ArrayModule, where: Array, n: int) -> tuple[Any, Any]:
     inside = (where >= 0) & (where <= n - 1)
     safe = xp.where(inside, where, np.float32(0))
     return xp.floor(safe + np.float32(0.5)).astype(np.int32), inside
 
 
-def _check_boxes(xp: Any, boxes: Any, box_ind: Any, batch: int, check: Any) -> Any:
+def _check_boxes(xp: ArrayModule, boxes: Array, box_ind: Array, batch: int, check: Check) -> Array:
     if boxes.ndim != 2 or boxes.shape[1] != 4 or box_ind.shape[0] != boxes.shape[0]:
         text = f"box_index has incompatible shape: boxes {boxes.shape}, box_index {box_ind.shape}"
         raise errors.invalid(text)
@@ -92,16 +97,16 @@ def _check_boxes(xp: Any, boxes: Any, box_ind: Any, batch: int, check: Any) -> A
     ],
 )
 def _crop_and_resize(
-    xp: Any,
-    image: Any,
-    boxes: Any,
-    box_ind: Any,
-    crop_size: Any,
+    xp: ArrayModule,
+    image: Array,
+    boxes: Array,
+    box_ind: Array,
+    crop_size: Array,
     *,
     method: bytes,
     extrapolation_value: float,
-    check: Any,
-) -> Any:
+    check: Check,
+) -> Array:
     image = xp.asarray(image)  # it may be known while the boxes are traced
     batch, height, width, _ = image.shape
     rows, columns = ints(crop_size)
@@ -118,10 +123,11 @@ def _crop_and_resize(
         left, right, across, x_in = _neighbours(xp, xs, width)
         across, down = across[:, None, :, None], down[:, :, None, None]
 
-        def line(y: Any) -> Any:
+        def line(y: Array) -> Array:
             start = image[which, y[:, :, None], left[:, None, :]].astype(np.float32)
             end = image[which, y[:, :, None], right[:, None, :]].astype(np.float32)
-            return start + (end - start) * across
+            result: Array = start + (end - start) * across
+            return result
 
         above = line(top)
         crops = above + (line(bottom) - above) * down
@@ -130,7 +136,7 @@ def _crop_and_resize(
 
 
 @gradient("CropAndResize")
-def _crop_and_resize_gradient(op: Operation, dy: Any) -> Any:
+def _crop_and_resize_gradient(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor, None, None]:
     image, boxes, which, _ = op.inputs
     shape = image.shape
     size = shape.as_list() if shape.is_fully_defined() else apply("Shape", image)
@@ -143,15 +149,17 @@ def _crop_and_resize_gradient(op: Operation, dy: Any) -> Any:
     return to_image, apply("CropAndResizeGradBoxes", dy, image, boxes, which), None, None
 
 
-def _refuse_unless(ok: Any, text: Callable[[], str], kind: type[errors.OutOfRangeError]) -> None:
+def _refuse_unless(ok: Any, message: Callable[[], str] | str, kind: Any = None) -> None:
     if not ok:
-        raise kind(None, None, text())
+        raise (kind or errors.InvalidArgumentError)(
+            None, None, message if isinstance(message, str) else message()
+        )
 
 
 class _Shares:
     """The pixels along one axis that each place of the boxes is made of, and their shares: [boxes, places, pixels]."""
 
-    def __init__(self, where: np.ndarray, n: int, method: bytes) -> None:
+    def __init__(self, where: Array, n: int, method: bytes) -> None:
         if method == b"nearest":
             nearest, self.inside = _nearest_index(np, where, n)
             self.pixels, self.weights = nearest[..., None], np.ones((*where.shape, 1), np.float32)
@@ -162,34 +170,35 @@ class _Shares:
         self.first = np.where(known, self.pixels, n - 1).min((1, 2))  # of each box
         self.span = max(int((np.where(known, self.pixels, 0).max((1, 2)) - self.first).max()) + 1, 1)
 
-    def within(self, which: slice) -> np.ndarray:
+    def within(self, which: slice) -> Array:
         """The pixels of some boxes, counted from the first of each, where boxes of `span` pixels lie one behind the other."""
-        pixels = self.pixels[which] - self.first[which, None, None]
+        pixels: Array = self.pixels[which] - self.first[which, None, None]
         np.clip(pixels, 0, self.span - 1, out=pixels)
         pixels += np.arange(len(pixels), dtype=np.int32)[:, None, None] * np.int32(self.span)
         return pixels
 
 
-def _added(values: np.ndarray, rows: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+def _added(values: Array, rows: Array, weights: Array, count: int) -> Array:
     """So many rows, to which each row of `values` is added at the places `rows` has for it, times the weights."""
     from scipy.sparse import csc_matrix
 
     starts = np.arange(len(values) + 1, dtype=rows.dtype) * (rows.size // len(values))
     matrix = csc_matrix((weights.ravel(), rows.ravel(), starts), shape=(count, len(values)))
-    return matrix @ values
+    result: Array = matrix @ values
+    return result
 
 
-def _turned(x: np.ndarray) -> np.ndarray:
+def _turned(x: Array) -> Array:
     """The columns of images before their rows; numpy copies a pixel faster as one thing than as some numbers."""
     pixels = x.view(np.dtype((np.void, x.shape[3] * x.itemsize)))[..., 0].swapaxes(1, 2)
     return np.ascontiguousarray(pixels).view(x.dtype).reshape(*pixels.shape, x.shape[3])
 
 
-def _spread(dy: np.ndarray, which: np.ndarray, down: _Shares, across: _Shares, out: np.ndarray) -> np.ndarray:
+def _spread(dy: Array, which: Array, down: _Shares, across: _Shares, out: Array) -> Array:
     """Adds crops to the images they come from."""
     boxes, rows, columns, depth = dy.shape
     if 3 * down.span * across.span * depth > 4 * rows * columns * (
-        depth + _STEP
+        depth + _ROW_START_COST
     ):  # passes by what they go through
         kind = np.int64 if max(out.size, 4 * dy.size) >= 1 << 31 else np.int32
         lines = which.astype(kind)[:, None, None] * out.shape[1] + down.pixels
@@ -204,7 +213,7 @@ def _spread(dy: np.ndarray, which: np.ndarray, down: _Shares, across: _Shares, o
     return out
 
 
-def _uncropped(dy: np.ndarray, down: _Shares, across: _Shares) -> list[tuple[int, np.ndarray]]:
+def _uncropped(dy: Array, down: _Shares, across: _Shares) -> list[tuple[int, Array]]:
     """What crops give to the pixels that their boxes cover: some boxes at a time, with the number of the first.
 
     Whole columns, then whole rows: to add a few numbers takes as long as to add many.
@@ -220,7 +229,7 @@ def _uncropped(dy: np.ndarray, down: _Shares, across: _Shares) -> list[tuple[int
         made = _added(turned, down.within(which), down.weights[which], count * down.span)
         found[start] = made.reshape(count, down.span, across.span, depth)
 
-    in_parts(some, len(dy), _PART // dy[0].size + 1)
+    in_parts(some, len(dy), _NUMBERS_PER_THREAD // dy[0].size + 1)
     return sorted(found.items())
 
 
@@ -249,8 +258,15 @@ def _uncropped(dy: np.ndarray, down: _Shares, across: _Shares) -> list[tuple[int
     ],
 )
 def _crop_grad_image(
-    ctx: Any, dy: Any, boxes: Any, box_ind: Any, image_size: Any, *, T: dtypes.DType, method: bytes
-) -> Any:
+    ctx: HostContext,
+    dy: Array,
+    boxes: Array,
+    box_ind: Array,
+    image_size: Array,
+    *,
+    T: dtypes.DType,
+    method: bytes,
+) -> Array:
     """Not for XLA, which adds numbers to places one after the other, or multiplies with as many zeros as there are pixels."""
     size = batch, height, width, depth = ints(image_size)
     dy = np.ascontiguousarray(dy)
@@ -274,7 +290,9 @@ def _crop_grad_image(
     shape=lambda op: op._inputs[2].shape,
     examples=[case(np.ones((3, 3, 2, 3), np.float32), _IMAGE, _BOXES, _WHICH, grad=False)],
 )
-def _crop_grad_boxes(xp: Any, dy: Any, image: Any, boxes: Any, box_ind: Any, *, check: Any) -> Any:
+def _crop_grad_boxes(
+    xp: ArrayModule, dy: Array, image: Array, boxes: Array, box_ind: Array, *, check: Check
+) -> Array:
     image = xp.asarray(image)
     batch, height, width, _ = image.shape
     _, rows, columns, _ = dy.shape
@@ -299,7 +317,7 @@ def _crop_grad_boxes(xp: Any, dy: Any, image: Any, boxes: Any, box_ind: Any, *, 
     return xp.stack([first_y, first_x, last_y, last_x], axis=1)
 
 
-def _ends(xp: Any, move: Any, n: int) -> tuple[Any, Any]:
+def _ends(xp: ArrayModule, move: Array, n: int) -> tuple[Any, Any]:
     """How much of the movement of each output each end of the box has a part in."""
     last = np.full(1, 0.5, np.float32) if n == 1 else np.arange(n, dtype=np.float32) / np.float32(n - 1)
     return xp.sum(move * (1 - last), axis=1), xp.sum(move * last, axis=1)
@@ -310,14 +328,14 @@ not_differentiable("CropAndResizeGradImage", "CropAndResizeGradBoxes")
 
 @export("image.crop_and_resize")
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_ind: TensorLike = None,
+    crop_size: TensorLike = None,
     method: str = "bilinear",
     extrapolation_value: float = 0,
     name: str | None = None,
-    box_indices: Any = None,
+    box_indices: TensorLike = None,
 ) -> Tensor:
     """Crops `boxes` [y1, x1, y2, x2] (fractions of the image) and resizes each crop to `crop_size`."""
     which = box_indices if box_indices is not None else box_ind

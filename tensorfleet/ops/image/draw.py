@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import philox
@@ -44,7 +46,7 @@ def _canvas(op: Operation) -> TensorShape:
     return shape
 
 
-def _draw(images: Any, boxes: Any, colors: np.ndarray) -> np.ndarray:
+def _draw(images: Array, boxes: Array, colors: Array) -> Array:
     out, boxes = np.array(images), np.asarray(boxes)
     batch, height, width, depth = out.shape
     require(depth in (1, 3, 4), "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
@@ -84,7 +86,7 @@ _DRAWING = {
     host=True,
     examples=[case(_CANVAS, _DRAWN)],
 )
-def _draw_bounding_boxes(ctx: Any, images: Any, boxes: Any) -> Any:
+def _draw_bounding_boxes(ctx: HostContext, images: Array, boxes: Array) -> Array:
     return _draw(images, boxes, _COLORS)
 
 
@@ -96,7 +98,7 @@ def _draw_bounding_boxes(ctx: Any, images: Any, boxes: Any) -> Any:
     host=True,
     examples=[case(_CANVAS, _DRAWN, np.array([[0.1, 0.2, 0.3]], np.float32))],
 )
-def _draw_bounding_boxes_v2(ctx: Any, images: Any, boxes: Any, colors: Any) -> Any:
+def _draw_bounding_boxes_v2(ctx: HostContext, images: Array, boxes: Array, colors: Array) -> Array:
     colors = np.asarray(colors)
     return _draw(images, boxes, colors if colors.size else _COLORS)
 
@@ -107,7 +109,7 @@ def _draw_bounding_boxes_v2(ctx: Any, images: Any, boxes: Any, colors: Any) -> A
 class _Words:
     """32-bit words of a random stream, one after the other."""
 
-    def __init__(self, stream: np.ndarray, blocks: int) -> None:
+    def __init__(self, stream: Array, blocks: int) -> None:
         self._stream, self._blocks = stream, blocks
         self._words: Iterator[int] = iter(())
         self._start = 0
@@ -184,7 +186,7 @@ def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, in
     return False
 
 
-def _sample(ctx: Any, image_size: Any, boxes: Any, least: float) -> tuple:
+def _sample(ctx: HostContext, image_size: Array, boxes: Array, least: float) -> tuple[Array, Array, Array]:
     attrs = ctx.op._attrs
     dims, boxes = np.asarray(image_size), np.asarray(boxes)
     require(
@@ -238,7 +240,9 @@ _SAMPLED_SHAPES = lambda op: [vector_of(3), vector_of(3), TensorShape([1, 1, 4])
     host=True,
     stateful=True,
 )
-def _sample_box(ctx: Any, image_size: Any, boxes: Any, *, min_object_covered: float) -> tuple:
+def _sample_box(
+    ctx: HostContext, image_size: Array, boxes: Array, *, min_object_covered: float
+) -> tuple[Array, Array, Array]:
     return _sample(ctx, image_size, boxes, min_object_covered)
 
 
@@ -250,7 +254,9 @@ def _sample_box(ctx: Any, image_size: Any, boxes: Any, *, min_object_covered: fl
     host=True,
     stateful=True,
 )
-def _sample_box_v2(ctx: Any, image_size: Any, boxes: Any, min_object_covered: Any) -> tuple:
+def _sample_box_v2(
+    ctx: HostContext, image_size: Array, boxes: Array, min_object_covered: Array
+) -> tuple[Array, Array, Array]:
     return _sample(ctx, image_size, boxes, float(min_object_covered))
 
 

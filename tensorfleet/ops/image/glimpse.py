@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.philox import random_state
@@ -43,16 +43,16 @@ def _glimpsed(op: Operation) -> TensorShape:
     ],
 )
 def _extract_glimpse(
-    ctx: Any,
-    images: Any,
-    size: Any,
-    offsets: Any,
+    ctx: HostContext,
+    images: Array,
+    size: Array,
+    offsets: Array,
     *,
     centered: bool,
     normalized: bool,
     uniform_noise: bool,
     noise: bytes,
-) -> Any:
+) -> Array:
     images, places = np.asarray(images), np.asarray(offsets, np.float32)
     if images.ndim != 4:
         raise errors.invalid(f"input must be 4-dimensional {list(images.shape)}")
@@ -81,13 +81,14 @@ def _extract_glimpse(
     return out
 
 
-def _noise(images: np.ndarray, shape: tuple, kind: bytes) -> np.ndarray:
+def _noise(images: Array, shape: tuple[int, ...], kind: bytes) -> Array:
     random = np.random.default_rng(random_state())
     if kind == b"zero":
         return np.zeros(shape, np.float32)
     if kind == b"gaussian":
         mean, spread = images.mean(axis=(1, 2), keepdims=True), images.std(axis=(1, 2), keepdims=True)
-        return (random.standard_normal(shape) * spread + mean).astype(np.float32)
+        result: Array = (random.standard_normal(shape) * spread + mean).astype(np.float32)
+        return result
     return random.random(shape).astype(np.float32)
 
 

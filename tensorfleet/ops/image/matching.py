@@ -9,8 +9,10 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -36,7 +38,7 @@ def _match_shapes(op: Operation) -> list[TensorShape]:
     host=True,
     examples=[case(_DISTANCES, np.float32(2)), case(_DISTANCES, np.float32(-1), top_k=1)],
 )
-def _bipartite_match(ctx: Any, distances: Any, valid: Any, *, top_k: int) -> Any:
+def _bipartite_match(ctx: HostContext, distances: Array, valid: Array, *, top_k: int) -> tuple[Array, Array]:
     rows, columns = distances.shape
     if np.ndim(valid) > 1 or np.size(valid) != 1:
         raise errors.invalid("`num_valid_rows` must be a scalar or a vector of length 1")
@@ -57,7 +59,10 @@ not_differentiable("BipartiteMatch")
 
 @export("contrib.image.bipartite_match")
 def bipartite_match(
-    distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str | None = "bipartite_match"
+    distance_mat: TensorLike,
+    num_valid_rows: TensorLike,
+    top_k: int = -1,
+    name: str | None = "bipartite_match",
 ) -> Any:
     """Pairs of rows and columns, the nearest first, each in one pair: their columns and their rows, or -1."""
     return apply_list("BipartiteMatch", distance_mat, num_valid_rows, top_k=top_k, name=name)
@@ -71,7 +76,7 @@ def bipartite_match(
     host=True,
     examples=[case(_IMAGE), case(_IMAGE > 0)],
 )
-def _connected(ctx: Any, images: Any) -> Any:
+def _connected(ctx: HostContext, images: Array) -> Array:
     """One more than the place of the first pixel of the part of an image that a pixel belongs to."""
     from scipy import ndimage
 
@@ -94,7 +99,7 @@ not_differentiable("ImageConnectedComponents")
 
 
 @export("contrib.image.connected_components")
-def connected_components(images: Any) -> Tensor:
+def connected_components(images: TensorLike) -> Tensor:
     """Numbers, from 1, for the parts of images of equal neighbours that are not zero; zero elsewhere."""
     with name_scope("connected_components"):
         images = to_tensor(images, name="images")
@@ -109,4 +114,5 @@ def connected_components(images: Any) -> Tensor:
         _, places = apply_list("Unique", apply("ConcatV2", [zero, flat], 0), out_idx=dtypes.int32)
         numbers = apply("Reshape", places[1:], apply("Shape", images))
         numbers.set_shape(images.shape)
-        return cast(numbers, dtypes.int32)
+        columns: Tensor = cast(numbers, dtypes.int32)
+        return columns

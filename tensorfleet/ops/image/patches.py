@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import op
@@ -36,7 +35,9 @@ def _patched(op: Operation) -> TensorShape:
     return TensorShape([dims[0], *middle, depth])
 
 
-def _patches(xp: Any, x: Any, sizes: list, strides: list, rates: list, padding: bytes) -> Any:
+def _patches(
+    xp: ArrayModule, x: Array, sizes: list[int], strides: list[int], rates: list[int], padding: bytes
+) -> Array:
     """Each place of the window becomes one pixel holding all it covers, row by row."""
     inner = range(1, x.ndim - 1)
     pads = [(0, 0)] * x.ndim
@@ -49,7 +50,7 @@ def _patches(xp: Any, x: Any, sizes: list, strides: list, rates: list, padding: 
         x = xp.pad(x, wide)
     taps = []
     for tap in np.ndindex(*[sizes[a] for a in inner]):
-        index: list = [slice(None)] * x.ndim
+        index: list[slice] = [slice(None)] * x.ndim
         for a, t in zip(inner, tap, strict=True):
             start = t * rates[a]
             index[a] = slice(start, start + (outs[a] - 1) * strides[a] + 1, strides[a])
@@ -76,8 +77,8 @@ def _patches(xp: Any, x: Any, sizes: list, strides: list, rates: list, padding: 
     ],
 )
 def _extract_image_patches(
-    xp: Any, x: Any, *, ksizes: list, strides: list, rates: list, padding: bytes
-) -> Any:
+    xp: ArrayModule, x: Array, *, ksizes: list[int], strides: list[int], rates: list[int], padding: bytes
+) -> Array:
     return _patches(xp, x, ksizes, strides, rates, padding)
 
 
@@ -91,19 +92,21 @@ def _extract_image_patches(
         case(_VOLUME, ksizes=[1, 2, 3, 2, 1], strides=[1, 2, 2, 1, 1], padding="SAME"),
     ],
 )
-def _extract_volume_patches(xp: Any, x: Any, *, ksizes: list, strides: list, padding: bytes) -> Any:
+def _extract_volume_patches(
+    xp: ArrayModule, x: Array, *, ksizes: list[int], strides: list[int], padding: bytes
+) -> Array:
     return _patches(xp, x, ksizes, strides, [1] * len(ksizes), padding)
 
 
 @export("image.extract_image_patches", "extract_image_patches")
 def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
+    images: TensorLike,
+    ksizes: TensorLike = None,
+    strides: TensorLike = None,
+    rates: TensorLike = None,
     padding: str | None = None,
     name: str | None = None,
-    sizes: Any = None,
+    sizes: TensorLike = None,
 ) -> Tensor:
     """The patches under a window sliding over [batch, height, width, depth] images, each in the depth axis."""
     window = ksizes if sizes is None else sizes
@@ -113,7 +116,12 @@ def extract_image_patches(
 
 @export("image.extract_patches")
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    images: TensorLike,
+    sizes: TensorLike,
+    strides: TensorLike,
+    rates: TensorLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """The patches under a window sliding over [batch, height, width, depth] images, each in the depth axis."""
     attrs = dict(ksizes=sizes, strides=strides, rates=rates, padding=padding)
@@ -122,7 +130,7 @@ def extract_patches(
 
 @export("extract_volume_patches")
 def extract_volume_patches(
-    input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None
+    input: TensorLike, ksizes: TensorLike, strides: TensorLike, padding: str, name: str | None = None
 ) -> Tensor:
     """The patches under a window sliding over [batch, planes, rows, cols, depth], each in the depth axis."""
     attrs = dict(ksizes=ksizes, strides=strides, padding=padding)

@@ -14,6 +14,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -44,7 +45,7 @@ def _resized(op: Operation) -> TensorShape:
     return TensorShape([batch, *of_rank(size, 2).as_list(), channels])
 
 
-def _sizes(x: Any, size: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+def _sizes(x: Array, size: Array) -> tuple[tuple[int, int], tuple[int, int]]:
     """(in, out) along the height and along the width, checked as TensorFlow does."""
     if x.ndim != 4:
         raise errors.invalid(f"input must be 4-dimensional, got shape {x.shape}")
@@ -67,7 +68,7 @@ def _step(n_in: int, n_out: int, align_corners: bool) -> np.float32:
     return np.float32(n_in) / np.float32(n_out)
 
 
-def _positions(n_in: int, n_out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
+def _positions(n_in: int, n_out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
     """Where each output lies on the input, in pixels."""
     if align_corners and half_pixel_centers:
         raise errors.invalid("If half_pixel_centers is True, align_corners must be False.")
@@ -77,33 +78,33 @@ def _positions(n_in: int, n_out: int, align_corners: bool, half_pixel_centers: b
     return (places + half) * step - half if half_pixel_centers else places * step
 
 
-def _taken(xp: Any, x: Any, index: np.ndarray, axis: int) -> Any:
+def _taken(xp: ArrayModule, x: Array, index: Array, axis: int) -> Array:
     return xp.take(x, index, axis=axis) if is_numpy(xp) else xp.take(x, index, axis=axis, mode="clip")
 
 
-def _along(weights: np.ndarray, axis: int) -> np.ndarray:
+def _along(weights: Array, axis: int) -> Array:
     shape = [1, 1, 1, 1]
     shape[axis] = -1
     return weights.reshape(shape)
 
 
-_FEW = 8  # input lines that an output is made from, up to which they are added one by one
-_FEW_ACROSS = 4  # the same along the width, of as many outputs as there are inputs
+_MAX_ADDED_LINES = 8  # input lines that an output is made from, up to which they are added one by one
+_MAX_ADDED_COLUMNS = 4  # the same along the width, of as many outputs as there are inputs
 
 
-def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
+def _times(xp: ArrayModule, weights: Array, x: Array, axis: int) -> Array:
     """Images with their lines along the height (axis 1) or the width multiplied by a matrix [new, old]."""
     count = int((weights != 0).sum(1).max(initial=0))
     if axis == 2:
         if is_numpy(xp):
             return xp.matmul(weights, x)
-        if count * len(weights) > _FEW_ACROSS * weights.shape[1]:
-            made = [
+        if count * len(weights) > _MAX_ADDED_COLUMNS * weights.shape[1]:
+            columns = [
                 xp.einsum("ow,bhwc->bhoc", part, x[:, :, start:end]) for start, end, part in _blocks(weights)
             ]
-            return made[0] if len(made) == 1 else xp.concatenate(made, 2)
+            return columns[0] if len(columns) == 1 else xp.concatenate(columns, 2)
         return _times(xp, weights, x.swapaxes(1, 2), 1).swapaxes(1, 2)
-    if 0 < count <= _FEW:
+    if 0 < count <= _MAX_ADDED_LINES:
         index = np.argsort(weights == 0, axis=1, kind="stable")[:, :count]
         parts = np.take_along_axis(weights, index, 1)
         total = _taken(xp, x, index[:, 0], 1) * _along(parts[:, 0], 1)
@@ -118,7 +119,7 @@ def _times(xp: Any, weights: np.ndarray, x: Any, axis: int) -> Any:
 _MOST_BLOCKS, _LEAST_ACROSS = 8, 16
 
 
-def _blocks(weights: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+def _blocks(weights: Array) -> list[tuple[int, int, Array]]:
     """Some rows of a matrix after the other: where the columns that are not zero begin and end, and what is there."""
     count = min(_MOST_BLOCKS, weights.shape[1] // _LEAST_ACROSS)
     made = []
@@ -130,7 +131,7 @@ def _blocks(weights: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
     return [(0, weights.shape[1], weights)] if spread else made
 
 
-def _dense(n_in: int, taps: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def _dense(n_in: int, taps: list[tuple[Array, Array]]) -> Array:
     """The matrix [out, in] of some taps: (index, weight) per output."""
     matrix = np.zeros((len(taps[0][0]), n_in), np.float32)
     rows = np.arange(len(matrix))
@@ -142,7 +143,7 @@ def _dense(n_in: int, taps: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 # -- bilinear ----------------------------------------------------------------------------------------
 
 
-def _linear_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _linear_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> tuple[Array, Array, Array]:
     where = _positions(n_in, n_out, *grid)
     floor = np.floor(where)
     low = np.maximum(floor, 0).astype(np.int64)
@@ -151,7 +152,7 @@ def _linear_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> tuple[np.nda
 
 
 @lru_cache(64)
-def _linear_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray:
+def _linear_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> Array:
     low, high, part = _linear_taps(n_in, n_out, grid)
     return _dense(n_in, [(low, 1 - part), (high, part)])
 
@@ -164,7 +165,9 @@ def _linear_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray
     static=["size"],
     examples=[*_EXAMPLES, _CENTERED, _NO_IMAGES],
 )
-def _resize_bilinear(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_bilinear(
+    xp: ArrayModule, x: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     heights, widths = _sizes(x, size)
     x = x.astype(np.float32)
     for axis, (n_in, n_out) in ((2, widths), (1, heights)):
@@ -178,12 +181,12 @@ def _resize_bilinear(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pi
 
 
 @gradient("ResizeBilinear")
-def _resize_bilinear_gradient(op: Operation, dy: Any) -> Any:
+def _resize_bilinear_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     grid = {k: op.get_attr(k) for k in ("align_corners", "half_pixel_centers")}
     return apply("ResizeBilinearGrad", dy, op.inputs[0], **grid), None
 
 
-def _back(xp: Any, dy: Any, shape: Any, matrix: Any) -> Any:
+def _back(xp: ArrayModule, dy: Array, shape: tuple[int, ...], matrix: Any) -> Array:
     """A resize undone along both axes by the transposed matrices."""
     for axis in (1, 2):
         dy = _times(xp, matrix(shape[axis], dy.shape[axis]).T.astype(dy.dtype), dy, axis)
@@ -197,13 +200,15 @@ def _back(xp: Any, dy: Any, shape: Any, matrix: Any) -> Any:
     shape=lambda op: op._inputs[1].shape,
     examples=[case(_X.astype(np.float32), np.zeros((2, 5, 7, 2), np.float32), grad=False)],
 )
-def _resize_bilinear_grad(xp: Any, dy: Any, x: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_bilinear_grad(
+    xp: ArrayModule, dy: Array, x: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     grid = (align_corners, half_pixel_centers)
     return _back(xp, dy, x.shape, lambda n, m: _linear_matrix(n, m, grid)).astype(x.dtype)
 
 
 @gradient("ResizeBilinearGrad")
-def _resize_bilinear_grad_gradient(op: Operation, dz: Any) -> Any:
+def _resize_bilinear_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, None]:
     size = apply("Slice", apply("Shape", op.inputs[0]), [1], [2])
     grid = {k: op.get_attr(k) for k in ("align_corners", "half_pixel_centers")}
     return apply("ResizeBilinear", dz, size, **grid), None
@@ -212,7 +217,7 @@ def _resize_bilinear_grad_gradient(op: Operation, dz: Any) -> Any:
 # -- nearest -----------------------------------------------------------------------------------------
 
 
-def _nearest(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray:
+def _nearest(n_in: int, n_out: int, grid: tuple[bool, bool]) -> Array:
     align_corners, half_pixel_centers = grid
     step = _step(n_in, n_out, align_corners)
     places = np.arange(n_out, dtype=np.float32)
@@ -221,11 +226,12 @@ def _nearest(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray:
         index = np.floor((places + np.float32(0.5)) * step)
     else:
         index = np.floor(places * step + np.float32(0.5)) if align_corners else np.floor(places * step)
-    return np.clip(index, 0, n_in - 1).astype(np.int64)
+    result: Array = np.clip(index, 0, n_in - 1).astype(np.int64)
+    return result
 
 
 @lru_cache(64)
-def _nearest_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray:
+def _nearest_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> Array:
     return _dense(n_in, [(_nearest(n_in, n_out, grid), np.ones(n_out, np.float32))])
 
 
@@ -237,7 +243,9 @@ def _nearest_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarra
     static=["size"],
     examples=[*_EXAMPLES, _CENTERED, case(_X, _SIZES[0])],
 )
-def _resize_nearest(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_nearest(
+    xp: ArrayModule, x: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     grid = (align_corners, half_pixel_centers)
     for axis, (n_in, n_out) in zip((1, 2), _sizes(x, size), strict=True):
         x = _taken(xp, x, _nearest(n_in, n_out, grid), axis)
@@ -245,7 +253,7 @@ def _resize_nearest(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pix
 
 
 @gradient("ResizeNearestNeighbor")
-def _resize_nearest_gradient(op: Operation, dy: Any) -> Any:
+def _resize_nearest_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     shape = op.inputs[0].shape
     known = shape.rank is not None and None not in shape.as_list()[1:3]
     size = shape.as_list()[1:3] if known else apply("Slice", apply("Shape", op.inputs[0]), [1], [2])
@@ -262,15 +270,15 @@ def _resize_nearest_gradient(op: Operation, dy: Any) -> Any:
     examples=[case(_X, _SIZES[1]), case(_X, np.array([5, 7], np.int32), align_corners=True)],
 )
 def _resize_nearest_grad(
-    xp: Any, dy: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool
-) -> Any:
+    xp: ArrayModule, dy: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     shape = (dy.shape[0], *ints(size), dy.shape[3])
     grid = (align_corners, half_pixel_centers)
     return _back(xp, dy, shape, lambda n, m: _nearest_matrix(n, m, grid)).astype(dy.dtype)
 
 
 @gradient("ResizeNearestNeighborGrad")
-def _resize_nearest_grad_gradient(op: Operation, dz: Any) -> Any:
+def _resize_nearest_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, None]:
     size = apply("Slice", apply("Shape", op.inputs[0]), [1], [2])
     grid = {k: op.get_attr(k) for k in ("align_corners", "half_pixel_centers")}
     return apply("ResizeNearestNeighbor", dz, size, **grid), None
@@ -278,13 +286,13 @@ def _resize_nearest_grad_gradient(op: Operation, dz: Any) -> Any:
 
 # -- bicubic -----------------------------------------------------------------------------------------
 
-_TABLE = 1024  # positions between two pixels that weights are tabulated for
+_TABLE_STEPS = 1024  # positions between two pixels that weights are tabulated for
 
 
 @lru_cache(2)
-def _cubic_table(a: float) -> tuple[np.ndarray, np.ndarray]:
+def _cubic_table(a: float) -> tuple[Array, Array]:
     """Weights of a pixel x away and of one 1 + x away, for x in steps of 1/1024."""
-    x = np.arange(_TABLE + 1) / _TABLE
+    x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     x = x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -292,17 +300,17 @@ def _cubic_table(a: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(64)
-def _cubic_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> np.ndarray:
+def _cubic_matrix(n_in: int, n_out: int, grid: tuple[bool, bool]) -> Array:
     return _dense(n_in, _cubic_taps(n_in, n_out, grid))
 
 
-def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[Array, Array]]:
     half_pixel_centers = grid[1]
     near, far = _cubic_table(-0.5 if half_pixel_centers else -0.75)
     where = _positions(n_in, n_out, *grid)
     floor = np.floor(where)
-    offset = np.rint((where - floor) * np.float32(_TABLE)).astype(np.int64)
-    weights = [far[offset], near[offset], near[_TABLE - offset], far[_TABLE - offset]]
+    offset = np.rint((where - floor) * np.float32(_TABLE_STEPS)).astype(np.int64)
+    weights = [far[offset], near[offset], near[_TABLE_STEPS - offset], far[_TABLE_STEPS - offset]]
     wanted = [floor.astype(np.int64) + k for k in (-1, 0, 1, 2)]
     index = [np.clip(i, 0, n_in - 1) for i in wanted]
     if half_pixel_centers:  # pixels outside weigh nothing; the rest share their weight
@@ -321,7 +329,9 @@ def _cubic_taps(n_in: int, n_out: int, grid: tuple[bool, bool]) -> list[tuple[np
     static=["size"],
     examples=[*_EXAMPLES, _CENTERED, _NO_IMAGES],
 )
-def _resize_bicubic(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_bicubic(
+    xp: ArrayModule, x: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     heights, widths = _sizes(x, size)
     x = x.astype(np.float32)
     for axis, (n_in, n_out) in ((2, widths), (1, heights)):
@@ -330,7 +340,7 @@ def _resize_bicubic(xp: Any, x: Any, size: Any, *, align_corners: bool, half_pix
 
 
 @gradient("ResizeBicubic")
-def _resize_bicubic_gradient(op: Operation, dy: Any) -> Any:
+def _resize_bicubic_gradient(op: Operation, dy: Tensor) -> tuple[Tensor | None, None]:
     if op.inputs[0].dtype.base_dtype not in (dtypes.float32, dtypes.float64):
         return None, None
     grid = {k: op.get_attr(k) for k in ("align_corners", "half_pixel_centers")}
@@ -344,7 +354,9 @@ def _resize_bicubic_gradient(op: Operation, dy: Any) -> Any:
     shape=lambda op: op._inputs[1].shape,
     examples=[case(_X.astype(np.float32), np.zeros((2, 5, 7, 2), np.float32), grad=False)],
 )
-def _resize_bicubic_grad(xp: Any, dy: Any, x: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+def _resize_bicubic_grad(
+    xp: ArrayModule, dy: Array, x: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
     grid = (align_corners, half_pixel_centers)
     return _back(xp, dy.astype(x.dtype), x.shape, lambda n, m: _cubic_matrix(n, m, grid))
 
@@ -355,7 +367,7 @@ not_differentiable("ResizeBicubicGrad")
 
 
 @lru_cache(64)
-def _area_matrix(n_in: int, n_out: int, align_corners: bool) -> np.ndarray:
+def _area_matrix(n_in: int, n_out: int, align_corners: bool) -> Array:
     """How much of each input pixel lies in each output's stretch, over the length of that stretch."""
     step = _step(n_in, n_out, align_corners)
     matrix = np.zeros((n_out, n_in), np.float32)
@@ -375,7 +387,7 @@ def _area_matrix(n_in: int, n_out: int, align_corners: bool) -> np.ndarray:
     static=["size"],
     examples=[*_EXAMPLES, _NO_IMAGES],
 )
-def _resize_area(xp: Any, x: Any, size: Any, *, align_corners: bool) -> Any:
+def _resize_area(xp: ArrayModule, x: Array, size: Array, *, align_corners: bool) -> Array:
     x = x.astype(np.float32)
     for axis, (n_in, n_out) in zip((1, 2), _sizes(x, size), strict=True):
         x = _times(xp, _area_matrix(n_in, n_out, align_corners), x, axis)
@@ -410,6 +422,8 @@ resize_bicubic = op_function(
 
 
 @export("image.resize_area")
-def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
+def resize_area(
+    images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
+) -> Tensor:
     """Images [batch, height, width, channels] resized to `size` by averaging what each pixel covers."""
     return apply("ResizeArea", images, size, align_corners=align_corners, name=name)

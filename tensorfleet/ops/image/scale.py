@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
 from tensorfleet.graph.apply import apply
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.kernel_types import HostContext
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.ops.common import ints, shape_given_by
 from tensorfleet.ops.nn.shapes import of_rank
@@ -22,8 +23,8 @@ _HOW = 'kernel_type: string = "lanczos3"; antialias: bool = true'
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}"
 
 
-def _lanczos(radius: float) -> Callable:
-    def weight(x: np.ndarray) -> np.ndarray:
+def _lanczos(radius: float) -> Callable[[Array], Array]:
+    def weight(x: Array) -> Array:
         turns = np.pi * np.maximum(x, 1e-3)
         inside = radius * np.sin(turns) * np.sin(turns / radius) / turns**2
         return np.where(x > radius, 0, np.where(x <= 1e-3, 1, inside))
@@ -31,31 +32,32 @@ def _lanczos(radius: float) -> Callable:
     return weight
 
 
-def _gaussian(x: np.ndarray) -> np.ndarray:
+def _gaussian(x: Array) -> Array:
     return np.where(x >= 1.5, 0, np.exp(-x * x / (2 * 0.5**2)))
 
 
-def _box(x: np.ndarray) -> np.ndarray:
+def _box(x: Array) -> Array:
     return np.where(x < 0.5, 1, np.where(x == 0.5, 0.5, 0))
 
 
-def _triangle(x: np.ndarray) -> np.ndarray:
-    return np.maximum(1 - x, 0)
+def _triangle(x: Array) -> Array:
+    result: Array = np.maximum(1 - x, 0)
+    return result
 
 
-def _keys(x: np.ndarray) -> np.ndarray:
+def _keys(x: Array) -> Array:
     near, far = ((1.5 * x - 2.5) * x) * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
     return np.where(x >= 2, 0, np.where(x >= 1, far, near))
 
 
-def _mitchell(x: np.ndarray) -> np.ndarray:
+def _mitchell(x: Array) -> Array:
     near = ((7 / 6 * x - 2) * x) * x + 8 / 9
     far = ((-7 / 18 * x + 2) * x - 10 / 3) * x + 16 / 9
     return np.where(x >= 2, 0, np.where(x >= 1, far, near))
 
 
 # How far a kernel reaches, and its weight at a distance.
-_KERNELS: dict[str, tuple[float, Callable]] = {
+_KERNELS: dict[str, tuple[float, Callable[[Array], Array]]] = {
     "lanczos1": (1.0, _lanczos(1.0)),
     "lanczos3": (3.0, _lanczos(3.0)),
     "lanczos5": (5.0, _lanczos(5.0)),
@@ -67,7 +69,7 @@ _KERNELS: dict[str, tuple[float, Callable]] = {
 }
 
 
-def _weights(n_in: int, n_out: int, scale: Any, move: Any, kernel: bytes, antialias: bool) -> np.ndarray:
+def _weights(n_in: int, n_out: int, scale: Array, move: Array, kernel: bytes, antialias: bool) -> Array:
     """How much of each old pixel goes into each new one, along one axis."""
     if kernel.decode() not in _KERNELS:
         raise errors.invalid(f"Unrecognized kernel type: {kernel.decode()}; one of {', '.join(_KERNELS)}")
@@ -87,15 +89,19 @@ def _weights(n_in: int, n_out: int, scale: Any, move: Any, kernel: bytes, antial
     return np.where(np.abs(total) > 1e-35, made / np.where(total == 0, 1, total), 0).astype(np.float32)
 
 
-def _both(shape: Any, size: Any, scale: Any, move: Any, how: tuple) -> tuple:
+def _both(
+    shape: Sequence[int] | Array, size: Sequence[int], scale: Array, move: Array, how: tuple[bytes, bool]
+) -> tuple[Array, Array]:
     """The weights along the height and along the width."""
-    return tuple(
+    high, wide = (
         _weights(shape[axis], size[axis - 1], scale[axis - 1], move[axis - 1], *how) for axis in (1, 2)
     )
+    return high, wide
 
 
-def _times(high: Any, wide: Any, x: Any) -> np.ndarray:
-    return np.einsum("ij,bjkc,lk->bilc", high, np.asarray(x, np.float32), wide, optimize=True)
+def _times(high: Array, wide: Array, x: Array) -> Array:
+    result: Array = np.einsum("ij,bjkc,lk->bilc", high, np.asarray(x, np.float32), wide, optimize=True)
+    return result
 
 
 def _scaled(op: Operation) -> TensorShape:
@@ -118,8 +124,8 @@ def _scaled(op: Operation) -> TensorShape:
     ],
 )
 def _scale_and_translate(
-    ctx: Any, x: Any, size: Any, scale: Any, move: Any, *, kernel_type: bytes, antialias: bool
-) -> Any:
+    ctx: HostContext, x: Array, size: Array, scale: Array, move: Array, *, kernel_type: bytes, antialias: bool
+) -> Array:
     if np.ndim(x) != 4:
         raise errors.invalid(f"input must be 4-dimensional{list(np.shape(x))}")
     wanted = ints(size)
@@ -138,14 +144,14 @@ def _scale_and_translate(
     examples=[case(_X[:, :3], _X, _SCALE, _MOVE, grad=False)],
 )
 def _scale_and_translate_grad(
-    ctx: Any, dy: Any, x: Any, scale: Any, move: Any, *, kernel_type: bytes, antialias: bool
-) -> Any:
+    ctx: HostContext, dy: Array, x: Array, scale: Array, move: Array, *, kernel_type: bytes, antialias: bool
+) -> Array:
     high, wide = _both(x.shape, np.shape(dy)[1:3], scale, move, (kernel_type, antialias))
     return _times(high.T, wide.T, dy)
 
 
 @gradient("ScaleAndTranslate")
-def _scale_and_translate_gradient(op: Operation, dy: Any) -> Any:
+def _scale_and_translate_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, None, None]:
     image, _, scale, move = op.inputs
     how = {k: op.get_attr(k) for k in ("kernel_type", "antialias")}
     as_float = apply("Cast", image, DstT=dy.dtype.base_dtype)

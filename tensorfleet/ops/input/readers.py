@@ -27,7 +27,7 @@ from tensorfleet.ops.input.files import one_string
 from tensorfleet.ops.input.step_lock import StepLock
 from tensorfleet.ops.state.queue_ops import complete, handle_shape, shared
 from tensorfleet.ops.state.queues import QueueBase
-from tensorfleet.state.queues import Queue, Take
+from tensorfleet.state.queues import Queue, TakeAttempt
 
 # -- readers at run time --------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class ReaderState:
         return keys, values
 
     def _begin(self, ctx: HostContext, queue: Queue) -> WorkUnit:
-        attempt = Take(1)
+        attempt = TakeAttempt(1)
         if list(queue.types) != [dtypes.string]:
             raise errors.invalid(f"A reader takes names of type string from its queue, not {queue.types}.")
         self.unit = None

@@ -12,6 +12,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -28,7 +29,7 @@ from tensorfleet.ops.samples import case
 
 
 @export("linalg.tensordot", "tensordot")
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
     """Sums products over axes of `a` and `b`: the last and first `axes` of them, or two lists of axes."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a, b = to_tensor(a, name="a"), to_tensor(b, name="b")
@@ -48,7 +49,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         return result
 
 
-def _pairs(a: Tensor, axes: Any) -> tuple[Any, Any]:
+def _pairs(a: Tensor, axes: TensorLike) -> tuple[Any, Any]:
     """The axes to sum of each tensor, as lists of ints or as tensors."""
     if isinstance(axes, Tensor) and constant_value(axes) is not None:
         axes = constant_value(axes)
@@ -80,7 +81,9 @@ def _pairs(a: Tensor, axes: Any) -> tuple[Any, Any]:
     return axes[0], axes[1]
 
 
-def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any, list | None]:
+def _as_matrix(
+    x: Tensor, axes: Any, last: bool
+) -> tuple[Tensor, list[int | None] | Tensor, list[int | None] | None]:
     """`x` with its summed axes moved last (or first) and both groups flattened.
 
     Also gives the sizes of the free axes, as a list or as a tensor, and what is known of them.
@@ -95,7 +98,7 @@ def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any, list | No
         sizes = x.shape.as_list()
         if x.shape.is_fully_defined():
             return _static_matrix(x, axes, free, order, last)
-        known: list | None = [sizes[i] for i in free]
+        known: list[int | None] | None = [sizes[i] for i in free]
         axes, free_axes = (
             to_tensor(np.array(axes, np.int32), name="axes"),
             to_tensor(np.array(free, np.int32), name="free"),
@@ -111,12 +114,13 @@ def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any, list | No
     rows = apply("Prod", free_sizes, np.array([0], np.int32))
     columns = apply("Prod", apply("GatherV2", shape, axes, np.int32(0)), np.array([0], np.int32))
     both, target = ([free_axes, axes], [rows, columns]) if last else ([axes, free_axes], [columns, rows])
-    order = apply("ConcatV2", both, np.int32(0), name="concat")
-    moved = apply("Transpose", x, order, name="transpose")
+    moved = apply("Transpose", x, apply("ConcatV2", both, np.int32(0), name="concat"), name="transpose")
     return apply("Reshape", moved, apply("Pack", target, name="stack")), free_sizes, known
 
 
-def _static_matrix(x: Tensor, axes: list, free: list, order: list, last: bool) -> tuple[Tensor, list, list]:
+def _static_matrix(
+    x: Tensor, axes: list[int], free: list[int], order: list[int], last: bool
+) -> tuple[Tensor, list[int | None], list[int | None]]:
     sizes = x.shape.as_list()
     rows = int(np.prod([sizes[i] for i in free], dtype=np.int64))
     columns = int(np.prod([sizes[i] for i in axes], dtype=np.int64))
@@ -189,7 +193,7 @@ def _einsum_shape(op: Operation) -> TensorShape:
         case([POSITIVE[:, :2]], equation="ii->i"),
     ],
 )
-def _einsum(xp: Any, inputs: list, *, equation: bytes) -> Any:
+def _einsum(xp: ArrayModule, inputs: list[Array], *, equation: bytes) -> Array:
     dtype = inputs[0].dtype
     extra = {"optimize": True} if xp is np else {}
     try:
@@ -227,7 +231,7 @@ def _batched(equation: str) -> tuple[list[int], ...] | None:
     )
 
 
-def _tied(equation: str, inputs: list) -> tuple[str, list]:
+def _tied(equation: str, inputs: list[Array]) -> tuple[str, list[Array]]:
     """An equation in which no label is twice in the output: an identity matrix ties the second to the first."""
     terms, output = _parts(equation)
     if "..." not in output and any(
@@ -246,7 +250,7 @@ def _tied(equation: str, inputs: list) -> tuple[str, list]:
     return f"{','.join(terms)}->{''.join(target)}", inputs
 
 
-def _size_of(label: str, terms: list[str], inputs: list) -> int:
+def _size_of(label: str, terms: list[str], inputs: list[Array]) -> int:
     term, x = next((t, x) for t, x in zip(terms, inputs, strict=False) if label in t)
     return int(x.shape[_axis_of(label, term)])
 
@@ -257,7 +261,7 @@ def _axis_of(label: str, term: str) -> int:
 
 
 @gradient("Einsum")
-def _einsum_grad(op: Operation, dy: Any) -> list:
+def _einsum_grad(op: Operation, dy: Tensor) -> list[Tensor]:
     inputs, output = _parts(op.get_attr("equation").decode())
     return [_einsum_input_grad(op, inputs, output, k, dy) for k in range(len(inputs))]
 
@@ -289,7 +293,9 @@ def _einsum_input_grad(op: Operation, inputs: list[str], output: str, k: int, dy
     like = _moved(x, labels) if ordered else x
     for i in reversed([i for i, c in enumerate(named) if kept != named and c not in kept]):
         g = apply("ExpandDims", g, i - len(named))
-    g, _ = unbroadcast(like, g, g, None) if dots else (g, None)
+    if dots:
+        summed, _ = unbroadcast(like, g, g, None)
+        g = g if summed is None else summed
     g = apply("BroadcastTo", g, shape_of(like)) if kept != named else g
     return _moved_back(g, labels) if ordered else g
 

@@ -9,6 +9,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -42,7 +43,7 @@ def _cross_shape(op: Operation) -> TensorShape:
     shape=_cross_shape,
     examples=[case(_A, _A[::-1].copy()), case(np.array([1, 2, 3], np.int32), np.array([3, 5, 7], np.int32))],
 )
-def _cross(xp: Any, a: Any, b: Any) -> Any:
+def _cross(xp: ArrayModule, a: Array, b: Array) -> Array:
     if a.shape != b.shape:
         raise errors.invalid(f"Both inputs must be of same shape: {a.shape} vs. {b.shape}")
     if a.ndim < 1 or a.shape[-1] != 3:
@@ -52,26 +53,26 @@ def _cross(xp: Any, a: Any, b: Any) -> Any:
     return xp.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
 
 
-@gradient("Cross")
-def _cross_grad(op: Operation, grad: Any) -> Any:
-    return apply("Cross", op.inputs[1], grad), apply("Cross", grad, op.inputs[0])
+gradient("Cross")(lambda op, grad: (apply("Cross", op.inputs[1], grad), apply("Cross", grad, op.inputs[0])))
 
 
 @export("cross", "linalg.cross")
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross products of vectors of three elements, in the last dimension."""
     return apply("Cross", a, b, name=name)
 
 
 @export("trace", "linalg.trace")
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of each matrix's main diagonal."""
     with name_scope(name, "Trace", [x]) as scope:
         return reduce_sum(matrix_diag_part(to_tensor(x, name="x")), [-1], name=scope)
 
 
 @export("linalg.matrix_rank")
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def matrix_rank(
+    a: TensorLike, tol: TensorLike = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """How many singular values of each matrix are above `tol`."""
     with name_scope(name, "matrix_rank", [a]):
         a = to_tensor(a, dtypes.float32 if isinstance(a, list) else None, name="a")
@@ -82,7 +83,9 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 
 @export("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike, rcond: TensorLike = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """The pseudoinverse; singular values below `rcond` times the largest count as zero."""
     with name_scope(name, "pinv", [a]):
         a = to_tensor(a, name="a")

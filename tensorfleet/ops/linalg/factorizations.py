@@ -9,9 +9,11 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import vjp
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -40,7 +42,7 @@ _HERMITIAN = np.array([[4.0, 1.0 - 1j], [1.0 + 1j, 3.0]])
 _EMPTY = np.zeros([0, 2, 2], np.float32)
 
 
-def _symmetric(xp: Any, a: Any) -> Any:
+def _symmetric(xp: ArrayModule, a: Array) -> Any:
     """The matrices that the lower triangles stand for."""
     return xp.tril(a) + adjoint_of(xp, xp.tril(a, -1))
 
@@ -67,7 +69,7 @@ def _qr_shape(op: Operation) -> list[TensorShape]:
     examples=[case(_TALL, grad=False), case(_TALL.astype(np.float32), full_matrices=True, grad=False)],
 )
 @in_one_thread
-def _qr(xp: Any, x: Any, *, full_matrices: bool) -> Any:
+def _qr(xp: ArrayModule, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
     need_matrices(x)
     mode = "complete" if full_matrices else "reduced"
     q, r = by_matrix(xp, partial(xp.linalg.qr, mode=mode), wide(x))
@@ -82,7 +84,7 @@ class Qr(NamedTuple):
 
 
 @export("qr", "linalg.qr")
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """(q, r) with `input = q r`, q's columns orthonormal, r upper triangular."""
     return Qr(*apply_list("Qr", input, full_matrices=full_matrices, name=name))
 
@@ -103,7 +105,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     ],
 )
 @in_one_thread
-def _cholesky(xp: Any, x: Any, *, check: Any) -> Any:
+def _cholesky(xp: ArrayModule, x: Array, *, check: Check) -> Array:
     need_square(x)
     a = wide(x)
     if is_numpy(xp):
@@ -116,11 +118,12 @@ def _cholesky(xp: Any, x: Any, *, check: Any) -> Any:
     check(
         xp.isfinite(root), lambda: "Cholesky decomposition was not successful. The input might not be valid."
     )
-    return root.astype(x.dtype)
+    result: Array = root.astype(x.dtype)
+    return result
 
 
 @gradient("Cholesky")
-def _cholesky_grad(op: Operation, grad: Any) -> Any:
+def _cholesky_grad(op: Operation, grad: Tensor) -> Tensor:
     root = op.outputs[0]
     shape = apply("Shape", root)
     rows = apply("StridedSlice", shape, [-1], [0], [1], shrink_axis_mask=1)
@@ -144,7 +147,7 @@ def _cholesky_grad(op: Operation, grad: Any) -> Any:
     ],
 )
 @in_one_thread
-def _cholesky_grad_op(xp: Any, root: Any, grad: Any) -> Any:
+def _cholesky_grad_op(xp: ArrayModule, root: Array, grad: Array) -> Array:
     need_square(root)
     wide_root = wide(xp.tril(root))
     inverse = by_matrix(xp, linalg(xp).inv, wide_root)
@@ -155,7 +158,7 @@ def _cholesky_grad_op(xp: Any, root: Any, grad: Any) -> Any:
 
 
 @export("cholesky", "linalg.cholesky")
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular root of positive definite matrices: `input = root root^H`."""
     return apply("Cholesky", input, name=name)
 
@@ -185,7 +188,7 @@ def _eigen_shape(op: Operation) -> list[TensorShape]:
     ],
 )
 @in_one_thread
-def _self_adjoint_eig(xp: Any, x: Any, *, compute_v: bool, check: Any) -> Any:
+def _self_adjoint_eig(xp: ArrayModule, x: Array, *, compute_v: bool, check: Check) -> tuple[Array, Array]:
     need_square(x)
     a = wide(x) if is_numpy(xp) else _symmetric(xp, wide(x))  # numpy's LAPACK reads the lower triangle only
     vectors = xp.zeros([0], x.dtype)
@@ -201,7 +204,7 @@ def _self_adjoint_eig(xp: Any, x: Any, *, compute_v: bool, check: Any) -> Any:
 
 
 @gradient("SelfAdjointEigV2")
-def _self_adjoint_eig_grad(op: Operation, de: Any, dv: Any) -> Any:
+def _self_adjoint_eig_grad(op: Operation, de: Tensor, dv: Tensor) -> Tensor:
     if op.get_attr("compute_v"):
         e, v = op.outputs
         gaps = apply("ExpandDims", e, -2) - apply("ExpandDims", e, -1)
@@ -217,14 +220,14 @@ def _self_adjoint_eig_grad(op: Operation, de: Any, dv: Any) -> Any:
 
 
 @export("self_adjoint_eig", "linalg.eigh")
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues of self-adjoint matrices, in ascending order, and their eigenvectors as columns."""
     values, vectors = apply_list("SelfAdjointEigV2", tensor, compute_v=True, name=name)
     return values, vectors
 
 
 @export("self_adjoint_eigvals", "linalg.eigvalsh")
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Eigenvalues of self-adjoint matrices, in ascending order."""
     return apply_list("SelfAdjointEigV2", tensor, compute_v=False, name=name)[0]
 
@@ -265,12 +268,12 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
     ],
 )
 @in_one_thread
-def _svd(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
+def _svd(xp: ArrayModule, x: Array, *, compute_uv: bool, full_matrices: bool) -> tuple[Array, Array, Array]:
     need_matrices(x)
     finite = xp.isfinite(x).all((-2, -1), keepdims=True)
     a = xp.where(finite, wide(x), 0)  # with an infinity, LAPACK may never come to an end
 
-    def known(found: Any) -> Any:
+    def known(found: Array) -> Array:
         return xp.where(finite, found, np.nan).astype(x.dtype)
 
     if compute_uv:
@@ -282,7 +285,7 @@ def _svd(xp: Any, x: Any, *, compute_uv: bool, full_matrices: bool) -> Any:
 
 
 @gradient("Svd")
-def _svd_grad(op: Operation, ds: Any, du: Any, dv: Any) -> Any:
+def _svd_grad(op: Operation, ds: Tensor, du: Tensor, dv: Tensor) -> Tensor | list[Tensor]:
     x = op.inputs[0]
     if op.get_attr("compute_uv"):
         return vjp(op, ds, du, dv)
@@ -291,7 +294,9 @@ def _svd_grad(op: Operation, ds: Any, du: Any, dv: Any) -> Any:
 
 
 @export("svd", "linalg.svd")
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
     """Singular values in descending order, with the left and right vectors as columns unless told not to."""
     s, u, v = apply_list("Svd", tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     if s.dtype.is_complex:
@@ -300,7 +305,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 
 
 @export("linalg.adjoint")
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The conjugate transpose of each matrix."""
     with name_scope(name, "adjoint", [matrix]):
         return matrix_transpose(to_tensor(matrix, name="matrix"), conjugate=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -56,7 +56,7 @@ def _solution_shape(op: Operation) -> TensorShape:
         case(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), _RHS, np.float64(0), fast=False, grad=False),
     ],
 )
-def _matrix_solve_ls(ctx: Any, a: Any, b: Any, l2: Any, *, fast: bool) -> np.ndarray:
+def _matrix_solve_ls(ctx: HostContext, a: Array, b: Array, l2: Array, *, fast: bool) -> Array:
     if not fast:
         return (np.linalg.pinv(a) @ b).astype(b.dtype)
     rows, columns = a.shape[-2:]
@@ -71,7 +71,8 @@ def _matrix_solve_ls(ctx: Any, a: Any, b: Any, l2: Any, *, fast: bool) -> np.nda
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "
             "l2_regularizer > 0."
         ) from None
-    return found if tall else turned @ found
+    result: Array = found if tall else turned @ found
+    return result
 
 
 def _sizes(matrix: Tensor) -> tuple[int | None, int | None]:
@@ -82,7 +83,7 @@ def _sizes(matrix: Tensor) -> tuple[int | None, int | None]:
 
 
 @gradient("MatrixSolveLs")
-def _matrix_solve_ls_grad(op: Operation, grad: Any) -> Any:
+def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     if not op.get_attr("fast"):
         raise ValueError("Gradient not defined for fast=False")
     a, b, l2 = op.inputs
@@ -99,7 +100,7 @@ def _matrix_solve_ls_grad(op: Operation, grad: Any) -> Any:
     return [*both, None]
 
 
-def _root(a: Tensor, l2: Any, tall: bool) -> Tensor:
+def _root(a: Tensor, l2: TensorLike, tall: bool) -> Tensor:
     """The Cholesky root of the regularized Gramian."""
     gram = matmul(a, a, adjoint_a=tall, adjoint_b=not tall)
     if isinstance(l2, Tensor) or l2 != 0.0:
@@ -108,14 +109,14 @@ def _root(a: Tensor, l2: Any, tall: bool) -> Tensor:
     return cholesky(gram)
 
 
-def _tall_grad(a: Tensor, b: Tensor, l2: Any, x: Tensor, grad: Any) -> list[Tensor]:
+def _tall_grad(a: Tensor, b: Tensor, l2: Tensor, x: Tensor, grad: Tensor) -> list[Tensor]:
     z = cholesky_solve(_root(a, l2, True), grad)
     both = matmul(x, z, adjoint_b=True)
     both += matmul(z, x, adjoint_b=True)
     return [matmul(b, z, adjoint_b=True) - matmul(a, both), matmul(a, z)]
 
 
-def _wide_grad(a: Tensor, b: Tensor, l2: Any, x: Tensor, grad: Any) -> list[Tensor]:
+def _wide_grad(a: Tensor, b: Tensor, l2: Tensor, x: Tensor, grad: Tensor) -> list[Tensor]:
     root = _root(a, l2, False)
     db = cholesky_solve(root, matmul(a, grad))
     solved = cholesky_solve(root, b)
@@ -126,7 +127,11 @@ def _wide_grad(a: Tensor, b: Tensor, l2: Any, x: Tensor, grad: Any) -> list[Tens
 
 @export("matrix_solve_ls", "linalg.lstsq")
 def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: TensorLike = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """x that minimizes `|matrix x - rhs|² + l2_regularizer |x|²`; the smallest when there are several.
 
@@ -142,7 +147,7 @@ def matrix_solve_ls(
         return _normal_equations(matrix, rhs, l2_regularizer, rows >= columns)
 
 
-def _normal_equations(matrix: Tensor, rhs: Tensor, l2: Any, tall: bool) -> Tensor:
+def _normal_equations(matrix: Tensor, rhs: Tensor, l2: TensorLike, tall: bool) -> Tensor:
     root = _root(matrix, l2, tall)
     if tall:
         return cholesky_solve(root, matmul(matrix, rhs, adjoint_a=True))

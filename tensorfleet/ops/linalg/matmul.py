@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
-from tensorfleet.graph.apply import apply, apply_any, apply_list
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
+from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels.aligned_memory import stored
-from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.kernels.arrays import is_numpy, total
 from tensorfleet.kernels.openblas import product
 from tensorfleet.ops.elementwise import COMPLEX, INTS, REAL, bracketed, conj, conjugate, wide
 from tensorfleet.ops.public_functions import op_function
@@ -23,21 +26,28 @@ from tensorfleet.ops.samples import case
 
 _A, _B = REAL.astype(np.float64), np.arange(6.0).reshape(3, 2) / 4 - 0.5
 _C = COMPLEX.reshape(1, 3)
-_TINY = 4  # rows and columns of matrices that are multiplied number by number
-_ALIASED = 1 << 10  # bytes; of columns whose numbers lie a multiple of this apart, few fit into the cache
+_MAX_TINY_SIZE = 4  # rows and columns of matrices that are multiplied number by number
+_ALIASED_BYTES = (
+    1 << 10
+)  # bytes; of columns whose numbers lie a multiple of this apart, few fit into the cache
 
 
-def _product(xp: Any, a: Any, b: Any) -> Any:
+def _product(xp: ArrayModule, a: Array, b: Array) -> Array:
     if is_numpy(xp):
         return product(wide(a), wide(b)).astype(a.dtype, copy=False)
     inner = a.shape[-1]
-    if a.ndim > 2 and max(a.shape[-2], b.shape[-1], inner) <= _TINY and inner and a.dtype.itemsize > 2:
+    if (
+        a.ndim > 2
+        and max(a.shape[-2], b.shape[-1], inner) <= _MAX_TINY_SIZE
+        and inner
+        and a.dtype.itemsize > 2
+    ):
         # XLA would call its product for each of them; this is one loop over all.
-        return sum(a[..., :, k, None] * b[..., k, None, :] for k in range(inner))
+        return total(a[..., :, k, None] * b[..., k, None, :] for k in range(inner))
     return xp.matmul(a, b)
 
 
-def _product_by_columns(xp: Any, a: Any, b: Any) -> Any:
+def _product_by_columns(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The product of the transposed `a` and `b`, traced: XLA takes long to gather columns of its left factor."""
     inner, rows = a.shape[-2:]
     left, columns = xp.swapaxes(a, -1, -2), b.shape[-1]
@@ -45,7 +55,7 @@ def _product_by_columns(xp: Any, a: Any, b: Any) -> Any:
         return _product(xp, left, b)
     if columns <= max(min(inner, rows) // 4, min(inner // 2, rows // 8)):  # as measured
         return xp.swapaxes(stored(xp, _product(xp, xp.swapaxes(b, -1, -2), a)), -1, -2)
-    return _product(xp, stored(xp, left) if rows * a.dtype.itemsize % _ALIASED == 0 else left, b)
+    return _product(xp, stored(xp, left) if rows * a.dtype.itemsize % _ALIASED_BYTES == 0 else left, b)
 
 
 def _matmul_shape(op: Operation) -> TensorShape:
@@ -57,10 +67,11 @@ def _matmul_shape(op: Operation) -> TensorShape:
     return TensorShape._of((rows, columns))
 
 
-def _rank_two(shape: TensorShape) -> tuple:
+def _rank_two(shape: TensorShape) -> tuple[int | None, int | None]:
     if shape.rank not in (None, 2):
         raise ValueError(f"Shape must be rank 2 but is rank {shape.rank}")
-    return shape._d if shape._d is not None else (None, None)
+    rows, columns = shape._d if shape._d is not None else (None, None)
+    return rows, columns
 
 
 @op(
@@ -80,7 +91,7 @@ def _rank_two(shape: TensorShape) -> tuple:
         case(_A[:0], _B),
     ],
 )
-def _matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _matmul(xp: ArrayModule, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
     for name, x in (("a", a), ("b", b)):
         if x.ndim != 2:
             text = f"In[{'ab'.index(name)}] is not a matrix. Instead it has shape {bracketed(x.shape)}"
@@ -95,7 +106,7 @@ def _matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) ->
 
 
 @gradient("MatMul")
-def _matmul_grad(op: Operation, dy: Any) -> Any:
+def _matmul_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     a, b = (conj(t) for t in op.inputs)
     ta, tb = op.get_attr("transpose_a"), op.get_attr("transpose_b")
     if not ta and not tb:
@@ -107,7 +118,7 @@ def _matmul_grad(op: Operation, dy: Any) -> Any:
     return _mm(b, dy, True, True, grad_a=True), _mm(dy, a, True, True, grad_b=True)
 
 
-def _mm(a: Any, b: Any, ta: bool, tb: bool, **which: Any) -> Tensor:
+def _mm(a: Tensor, b: Tensor, ta: bool, tb: bool, **which: Any) -> Tensor:
     return apply("MatMul", a, b, transpose_a=ta, transpose_b=tb, **which)
 
 
@@ -134,7 +145,7 @@ def _batch_shape(op: Operation) -> TensorShape:
     return batch.concatenate(TensorShape._of((rows, columns)))
 
 
-def _batched(name: str, types: str, examples: Any) -> Any:
+def _batched(name: str, types: str, examples: Sequence[case]) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         "x: T, y: T -> output: T",
@@ -144,11 +155,11 @@ def _batched(name: str, types: str, examples: Any) -> Any:
     )
 
 
-def _adjoint(xp: Any, x: Any) -> Any:
+def _adjoint(xp: ArrayModule, x: Array) -> Array:
     return conjugate(xp, xp.swapaxes(x, -1, -2))
 
 
-def _batch_product(xp: Any, x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
+def _batch_product(xp: ArrayModule, x: Array, y: Array, adj_x: bool, adj_y: bool) -> Array:
     for i, each in enumerate((x, y)):
         if each.ndim < 2:
             raise errors.InvalidArgumentError(None, None, f"In[{i}] ndims must be >= 2: {each.ndim}")
@@ -173,7 +184,7 @@ _BATCH = [
 
 
 @_batched("BatchMatMul", "{bfloat16, half, float, double, int32, int64, complex64, complex128}", _BATCH)
-def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
+def _batch_matmul(xp: ArrayModule, x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
     if x.shape[:-2] != y.shape[:-2]:
         text = f"In[0] and In[1] must have the same batch: {bracketed(x.shape)} vs. {bracketed(y.shape)}"
         raise errors.invalid(text)
@@ -186,17 +197,17 @@ def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     "complex128}",
     [*_BATCH, case(np.stack([_A, -_A]), _B), case(_A[None], np.stack([_B, _B, _B]))],
 )
-def _batch_matmul_v2(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
+def _batch_matmul_v2(xp: ArrayModule, x: Array, y: Array, *, adj_x: bool, adj_y: bool) -> Array:
     return _batch_product(xp, x, y, adj_x, adj_y)
 
 
 @gradient("BatchMatMul", "BatchMatMulV2")
-def _batch_grad(op: Operation, dy: Any) -> Any:
+def _batch_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     x, y = op.inputs
     adj_x, adj_y = op.get_attr("adj_x"), op.get_attr("adj_y")
 
-    def mm(a: Any, b: Any, left: bool, right: bool, **which: Any) -> Tensor:
-        return apply_any(op.type, a, b, adj_x=left, adj_y=right, name="MatMul", **which)
+    def mm(a: Tensor, b: Tensor, left: bool, right: bool, **which: bool) -> Tensor:
+        return apply(op.type, a, b, adj_x=left, adj_y=right, name="MatMul", **which)
 
     gx = mm(y, dy, adj_y, True, grad_x=True) if adj_x else mm(dy, y, False, not adj_y, grad_y=True)
     gy = mm(dy, x, True, adj_x, grad_y=True) if adj_y else mm(x, dy, not adj_x, False, grad_x=True)
@@ -233,13 +244,14 @@ def _leading(shape: Tensor) -> Tensor:
     shape=_matmul_shape,
     examples=[case(REAL, REAL, transpose_b=True, a_is_sparse=True)],
 )
-def _sparse_matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _sparse_matmul(xp: ArrayModule, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
     a, b = a.astype(np.float32), b.astype(np.float32)
-    return _matmul(xp, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    result: Array = _matmul(xp, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    return result
 
 
 @gradient("SparseMatMul")
-def _sparse_matmul_grad(op: Operation, dy: Any) -> Any:
+def _sparse_matmul_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     a, b = op.inputs
     ta, tb = op.get_attr("transpose_a"), op.get_attr("transpose_b")
     sparse = {id(a): op.get_attr("a_is_sparse"), id(b): op.get_attr("b_is_sparse")}
@@ -260,8 +272,8 @@ def _sparse_matmul_grad(op: Operation, dy: Any) -> Any:
 
 @export("linalg.matmul", "matmul")
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -311,8 +323,8 @@ def _batch_call(a: Tensor, b: Tensor, ta: bool, tb: bool, aa: bool, ab: bool, sc
 
 @export("linalg.matvec")
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,

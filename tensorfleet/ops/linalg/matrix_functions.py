@@ -9,8 +9,10 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check, HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -50,7 +52,7 @@ def _factored(op: Operation) -> list[TensorShape]:
         case(np.stack([_A, _PIVOTED]).astype(np.float32), output_idx_type=dtypes.int64),
     ],
 )
-def _lu(xp: Any, x: Any, *, output_idx_type: dtypes.DType, check: Any) -> tuple:
+def _lu(xp: ArrayModule, x: Array, *, output_idx_type: dtypes.DType, check: Check) -> tuple[Array, Array]:
     need_square(x)
     factors: Any
     order: Any
@@ -65,7 +67,7 @@ def _lu(xp: Any, x: Any, *, output_idx_type: dtypes.DType, check: Any) -> tuple:
     return factors.astype(x.dtype), order.astype(output_idx_type.np_dtype)
 
 
-def _lu_on_host(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _lu_on_host(x: Array) -> tuple[Array, Array]:
     from scipy.linalg import lapack
 
     factor = lapack.get_lapack_funcs(("getrf",), (x,))[0]
@@ -80,7 +82,7 @@ def _lu_on_host(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @export("linalg.lu")
-def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Both triangular factors of each matrix, packed into one, and the order of its rows they are for."""
     return apply_list("Lu", input, output_idx_type=output_idx_type, name=name)
 
@@ -88,7 +90,7 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
 # -- roots, logarithms, exponentials -----------------------------------------------------------------
 
 
-def _each(function: Any, x: np.ndarray) -> np.ndarray:
+def _each(function: Any, x: Array) -> Array:
     """A function of a matrix on each matrix of a batch."""
     if not x.size:
         return x
@@ -103,7 +105,7 @@ def _each(function: Any, x: np.ndarray) -> np.ndarray:
     host=True,
     examples=[case(_A), case(np.stack([_A, _A @ _A]).astype(np.float32))],
 )
-def _square_root(ctx: Any, x: Any) -> Any:
+def _square_root(ctx: HostContext, x: Array) -> Array:
     from scipy.linalg import sqrtm
 
     x = np.asarray(x)
@@ -113,11 +115,12 @@ def _square_root(ctx: Any, x: Any) -> Any:
     made = _root_of_symmetric(np, a)
     if made is None:
         made = _each(sqrtm, a)
-    return (made if x.dtype.kind == "c" else made.real).astype(x.dtype)
+    result: Array = (made if x.dtype.kind == "c" else made.real).astype(x.dtype)
+    return result
 
 
 @in_one_thread
-def _root_of_symmetric(xp: Any, a: np.ndarray) -> np.ndarray | None:
+def _root_of_symmetric(xp: ArrayModule, a: Array) -> Array | None:
     """The square roots of matrices that have eigenvectors at right angles and no negative eigenvalue; else None.
 
     A covariance is such a matrix. Eigenvectors of many are found side by side, other factors one matrix after the other.
@@ -127,11 +130,12 @@ def _root_of_symmetric(xp: Any, a: np.ndarray) -> np.ndarray | None:
     values, vectors = by_matrix(np, np.linalg.eigh, a)
     if (values < 0).any():
         return None
-    return (vectors * np.sqrt(values)[..., None, :]) @ adjoint_of(np, vectors)
+    result: Array = (vectors * np.sqrt(values)[..., None, :]) @ adjoint_of(np, vectors)
+    return result
 
 
 @gradient("MatrixSquareRoot")
-def _square_root_gradient(op: Operation, dy: Any) -> Any:
+def _square_root_gradient(op: Operation, dy: Tensor) -> Tensor:
     """Solves R* X + X R* = dy for X, written out as one system of equations per matrix."""
     root = op.outputs[0]
     size = shape_of(root)[-1]
@@ -154,7 +158,7 @@ def _kronecker(a: Tensor, b: Tensor) -> Tensor:
 
 
 @export("linalg.sqrtm", "matrix_square_root")
-def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
+def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
     """The matrix whose product with itself is the input, for each matrix of a batch."""
     return apply("MatrixSquareRoot", input, name=name)
 
@@ -167,7 +171,7 @@ def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
     host=True,
     examples=[case(_A.astype(np.complex128)), case((_A + 0.1j).astype(np.complex64)[None])],
 )
-def _logarithm(ctx: Any, x: Any) -> Any:
+def _logarithm(ctx: HostContext, x: Array) -> Array:
     from scipy.linalg import logm
 
     x = np.asarray(x)
@@ -179,7 +183,7 @@ not_differentiable("MatrixLogarithm")
 
 
 @export("linalg.logm")
-def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
+def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of each complex matrix: the inverse of `tf.linalg.expm`."""
     return apply("MatrixLogarithm", input, name=name)
 
@@ -205,7 +209,7 @@ _LARGEST_NORM = 5.371920351148152
 
 
 @export("linalg.expm")
-def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
+def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
     """The exponential of each matrix of a batch."""
     with name_scope(name, "matrix_exponential", [input]):
         x = to_tensor(input, name="input")
@@ -219,14 +223,15 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
         count = cast(apply("Maximum", halvings, to_tensor(0, halvings.dtype.base_dtype)), dtypes.int32)
         scaled = x / cast(apply("Pow", 2.0, cast(count, dtypes.float32)), kind)
         result = _pade(scaled, kind)
-        _, result = while_loop(
+        squared: Tensor
+        _, squared = while_loop(
             lambda i, _: apply("Less", i, count),
             lambda i, r: (i + 1, matmul(r, r)),
             [to_tensor(0), result],
             shape_invariants=[TensorShape([]), result.shape],
         )
-        result.set_shape(x.shape)
-        return result
+        squared.set_shape(x.shape)
+        return squared
 
 
 def _pade(x: Tensor, kind: dtypes.DType) -> Tensor:
@@ -271,7 +276,7 @@ def _solved_like(op: Operation) -> TensorShape:
         case(np.stack([_DIAGONALS] * 2).astype(np.float32), np.stack([_RHS] * 2).astype(np.float32)),
     ],
 )
-def _tridiagonal_solve(ctx: Any, diagonals: Any, rhs: Any, *, partial_pivoting: bool) -> Any:
+def _tridiagonal_solve(ctx: HostContext, diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Array:
     from scipy.linalg import LinAlgError, solve_banded
 
     diagonals, rhs = np.asarray(diagonals), np.asarray(rhs)
@@ -296,7 +301,7 @@ def _singular() -> Exception:
     return errors.invalid("The first element of diagonal is zero: the matrix is singular.")
 
 
-def _eliminated(diagonals: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def _eliminated(diagonals: Array, rhs: Array) -> Array:
     """Row by row down, then up, for all matrices at once: the rows are first, so that each is one piece of memory."""
     upper, main, lower = (np.moveaxis(diagonals[..., i, :], -1, 0)[..., None].copy() for i in range(3))
     out = np.moveaxis(rhs, -2, 0).copy()
@@ -337,7 +342,7 @@ def _conj(x: Tensor) -> Tensor:
 
 
 @gradient("TridiagonalSolve")
-def _tridiagonal_solve_gradient(op: Operation, dy: Any) -> Any:
+def _tridiagonal_solve_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     diagonals, x = op.inputs[0], op.outputs[0]
     upper, main, lower = (diagonals[..., i, :] for i in range(3))
     turned = apply(
@@ -371,23 +376,25 @@ def _multiplied_like(op: Operation) -> TensorShape:
         case(*(np.stack([d] * 2) for d in (_DIAGONALS[:1], _DIAGONALS[1:2], _DIAGONALS[2:], _RHS))),
     ],
 )
-def _tridiagonal_matmul(xp: Any, upper: Any, main: Any, lower: Any, x: Any) -> Any:
+def _tridiagonal_matmul(xp: ArrayModule, upper: Array, main: Array, lower: Array, x: Array) -> Array:
     pads = [(0, 0)] * (x.ndim - 2)
     after = xp.pad(x[..., 1:, :], [*pads, (0, 1), (0, 0)])
     before = xp.pad(x[..., :-1, :], [*pads, (1, 0), (0, 0)])
     columns = [xp.swapaxes(d, -1, -2) for d in (upper, main, lower)]
-    return columns[0] * after + columns[1] * x + columns[2] * before
+    result: Array = columns[0] * after + columns[1] * x + columns[2] * before
+    return result
 
 
 @gradient("TridiagonalMatMul")
-def _tridiagonal_matmul_gradient(op: Operation, dy: Any) -> Any:
+def _tridiagonal_matmul_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     upper, main, lower, x = op.inputs
     to_rhs = apply(
         "TridiagonalMatMul", _shifted(_conj(lower), -1), _conj(main), _shifted(_conj(upper), 1), dy
     )
     parts = [_shifted_rows(x, -1), x, _shifted_rows(x, 1)]
     sums = [matrix_transpose(apply("Sum", dy * _conj(p), [-1], keep_dims=True)) for p in parts]
-    return *sums, to_rhs
+    to_upper, to_main, to_lower = sums
+    return to_upper, to_main, to_lower, to_rhs
 
 
 def _compact(diagonals: Any, form: str) -> list[Tensor]:
@@ -443,8 +450,8 @@ def matrix_diagonal(matrix: Tensor, k: int) -> Tensor:
 
 @export("linalg.tridiagonal_solve")
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -475,7 +482,7 @@ def tridiagonal_solve(
 
 @export("linalg.tridiagonal_matmul")
 def tridiagonal_matmul(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
     """The product of matrices with three diagonals and others. See `tridiagonal_solve` for the forms."""
     with name_scope(name or "tridiagonal_matmul", None, None):

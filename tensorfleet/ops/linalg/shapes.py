@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.operation import Operation
 
 TYPES = "T: {double, float, half, complex64, complex128}"
 
 
-def matrices(shape: TensorShape) -> tuple[list, Any, Any] | None:
+def matrices(shape: TensorShape) -> tuple[list[int | None], int | None, int | None] | None:
     """(batch dimensions, rows, columns), or None when nothing is known."""
     if shape.rank is None:
         return None
@@ -60,21 +59,21 @@ def solution(op: Operation) -> TensorShape:
     return batch.concatenate(TensorShape([rows, b[2]]))
 
 
-def need_matrices(*arrays: Any) -> None:
+def need_matrices(*arrays: Array) -> None:
     """InvalidArgumentError when an array is not a batch of matrices."""
     for i, x in enumerate(arrays):
         if x.ndim < 2:
             raise errors.invalid(f"Input tensor {i} must have rank >= 2, got {x.ndim}")
 
 
-def need_square(a: Any) -> None:
+def need_square(a: Array) -> None:
     """InvalidArgumentError when matrices are not square."""
     need_matrices(a)
     if a.shape[-1] != a.shape[-2]:
         raise errors.invalid("Input matrix must be square.")
 
 
-def need_rhs(a: Any, b: Any) -> None:
+def need_rhs(a: Array, b: Array) -> None:
     """InvalidArgumentError when a right-hand side does not fit."""
     need_matrices(a, b)
     need_square(a)
@@ -82,7 +81,7 @@ def need_rhs(a: Any, b: Any) -> None:
         raise errors.invalid("Input matrix and rhs are incompatible.")
 
 
-def adjoint_of(xp: Any, a: Any) -> Any:
+def adjoint_of(xp: ArrayModule, a: Array) -> Array:
     """The conjugate transpose of each matrix."""
     swapped = xp.swapaxes(a, -1, -2)
     return xp.conj(swapped) if a.dtype.kind == "c" else swapped

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -38,10 +40,11 @@ _RHS = np.array([[1.0, 2.0], [-0.5, 0.3], [0.2, 1.0]])
 _EMPTY = np.zeros([0, 2, 2], np.float32)
 
 
-def _solved(xp: Any, a: Any, b: Any) -> Any:
+def _solved(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The solution of `a x = b`, NaN where there is none."""
     try:
-        return by_matrix(xp, linalg(xp).solve, a, b)
+        result: Array = by_matrix(xp, linalg(xp).solve, a, b)
+        return result
     except np.linalg.LinAlgError:
         return np.full_like(b, np.nan)
 
@@ -54,7 +57,7 @@ def _solved(xp: Any, a: Any, b: Any) -> Any:
     examples=[case(_A), case(_A, adjoint=True), case(_BATCH), case(_COMPLEX, grad=False), case(_EMPTY)],
 )
 @in_one_thread
-def _matrix_inverse(xp: Any, x: Any, *, adjoint: bool, check: Any) -> Any:
+def _matrix_inverse(xp: ArrayModule, x: Array, *, adjoint: bool, check: Check) -> Array:
     need_square(x)
     a = wide(adjoint_of(xp, x) if adjoint else x)
     try:
@@ -62,18 +65,19 @@ def _matrix_inverse(xp: Any, x: Any, *, adjoint: bool, check: Any) -> Any:
     except np.linalg.LinAlgError:
         inverse = np.full_like(a, np.nan)
     check(xp.isfinite(inverse), lambda: "Input is not invertible.")
-    return inverse.astype(x.dtype)
+    result: Array = inverse.astype(x.dtype)
+    return result
 
 
 @gradient("MatrixInverse")
-def _matrix_inverse_grad(op: Operation, grad: Any) -> Any:
+def _matrix_inverse_grad(op: Operation, grad: Tensor) -> Tensor:
     inverse, turned = op.outputs[0], op.get_attr("adjoint")
     inner = matmul(grad, inverse, adjoint_a=turned, adjoint_b=not turned)
     return -matmul(inverse, inner, adjoint_a=not turned)
 
 
 @export("matrix_inverse", "linalg.inv")
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of square matrices, or of their conjugate transposes."""
     return apply("MatrixInverse", input, adjoint=adjoint, name=name)
 
@@ -89,13 +93,14 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     examples=[case(_A), case(_BATCH), case(_COMPLEX, grad=False), case(_EMPTY)],
 )
 @in_one_thread
-def _matrix_determinant(xp: Any, x: Any) -> Any:
+def _matrix_determinant(xp: ArrayModule, x: Array) -> Array:
     need_square(x)
-    return by_matrix(xp, xp.linalg.det, wide(x)).astype(x.dtype)
+    result: Array = by_matrix(xp, xp.linalg.det, wide(x)).astype(x.dtype)
+    return result
 
 
 @gradient("MatrixDeterminant")
-def _matrix_determinant_grad(op: Operation, grad: Any) -> Any:
+def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
     inverse = apply("MatrixInverse", op.inputs[0], adjoint=True)
     return _per_matrix(grad * op.outputs[0], op.outputs[0]) * inverse
 
@@ -106,7 +111,7 @@ def _per_matrix(numbers: Tensor, like: Tensor) -> Tensor:
 
 
 @export("matrix_determinant", "linalg.det")
-def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of square matrices."""
     return apply("MatrixDeterminant", input, name=name)
 
@@ -119,14 +124,14 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     examples=[case(_A), case(_BATCH), case(_COMPLEX, grad=False), case(_EMPTY)],
 )
 @in_one_thread
-def _log_matrix_determinant(xp: Any, x: Any) -> Any:
+def _log_matrix_determinant(xp: ArrayModule, x: Array) -> tuple[Array, Array]:
     need_square(x)
     sign, size = by_matrix(xp, xp.linalg.slogdet, wide(x))
     return sign.astype(x.dtype), size.astype(x.dtype)
 
 
 @gradient("LogMatrixDeterminant")
-def _log_matrix_determinant_grad(op: Operation, _: Any, grad: Any) -> Any:
+def _log_matrix_determinant_grad(op: Operation, _: Tensor, grad: Tensor) -> Tensor:
     inverse = apply("MatrixInverse", op.inputs[0], adjoint=True)
     return _per_matrix(grad, op.outputs[1]) * inverse
 
@@ -139,13 +144,13 @@ class LogMatrixDeterminant(NamedTuple):
 
 
 @export("linalg.slogdet")
-def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """The signs of determinants, and the logarithms of their sizes."""
     return LogMatrixDeterminant(*apply_list("LogMatrixDeterminant", input, name=name))
 
 
 @export("linalg.logdet")
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinants of positive definite matrices."""
     with name_scope(name, "logdet", [matrix]):
         diagonal = matrix_diag_part(cholesky(matrix))
@@ -169,7 +174,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     ],
 )
 @in_one_thread
-def _matrix_solve(xp: Any, a: Any, b: Any, *, adjoint: bool, check: Any) -> Any:
+def _matrix_solve(xp: ArrayModule, a: Array, b: Array, *, adjoint: bool, check: Check) -> Array:
     need_rhs(a, b)
     found = _solved(xp, wide(adjoint_of(xp, a) if adjoint else a), wide(b))
     check(xp.isfinite(found), lambda: "Input matrix is not invertible.")
@@ -177,7 +182,7 @@ def _matrix_solve(xp: Any, a: Any, b: Any, *, adjoint: bool, check: Any) -> Any:
 
 
 @gradient("MatrixSolve")
-def _matrix_solve_grad(op: Operation, grad: Any) -> Any:
+def _matrix_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     turned = op.get_attr("adjoint")
     db = apply("MatrixSolve", op.inputs[0], grad, adjoint=not turned)
     return _grad_of_matrix(op.outputs[0], db, turned), db
@@ -188,7 +193,9 @@ def _grad_of_matrix(x: Tensor, db: Tensor, turned: bool) -> Tensor:
 
 
 @export("matrix_solve", "linalg.solve")
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """x in `matrix x = rhs`, for square matrices."""
     return apply("MatrixSolve", matrix, rhs, adjoint=adjoint, name=name)
 
@@ -206,7 +213,9 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     ],
 )
 @in_one_thread
-def _matrix_triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool, check: Any) -> Any:
+def _matrix_triangular_solve(
+    xp: ArrayModule, a: Array, b: Array, *, lower: bool, adjoint: bool, check: Check
+) -> Array:
     need_rhs(a, b)
     pivots = xp.diagonal(a, axis1=-2, axis2=-1)
     check(pivots != 0, lambda: "Input matrix is not invertible.")
@@ -232,7 +241,7 @@ def _matrix_triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: b
 
 
 @gradient("MatrixTriangularSolve")
-def _matrix_triangular_solve_grad(op: Operation, grad: Any) -> Any:
+def _matrix_triangular_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     lower, turned = op.get_attr("lower"), op.get_attr("adjoint")
     db = matrix_triangular_solve(op.inputs[0], grad, lower=lower, adjoint=not turned)
     da = _grad_of_matrix(op.outputs[0], db, turned)
@@ -241,7 +250,7 @@ def _matrix_triangular_solve_grad(op: Operation, grad: Any) -> Any:
 
 @export("matrix_triangular_solve", "linalg.triangular_solve")
 def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """x in `matrix x = rhs`, where only the lower (or upper) triangle of `matrix` is looked at."""
     with name_scope(name, "triangular_solve", [matrix, rhs]):
@@ -249,7 +258,7 @@ def matrix_triangular_solve(
 
 
 @export("cholesky_solve", "linalg.cholesky_solve")
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """x in `A x = rhs`, given A's Cholesky root."""
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         y = apply("MatrixTriangularSolve", chol, rhs, adjoint=False, lower=True)

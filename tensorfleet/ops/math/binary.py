@@ -8,8 +8,10 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable
 from tensorfleet.graph.scopes import name_scope
@@ -43,33 +45,33 @@ _FLOAT_PAIRS = [case(REAL, ROW), case(POSITIVE, POSITIVE + 1), case(REAL[:0], RO
     "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
     examples=_PAIRS,
 )
-def _add(xp: Any, x: Any, y: Any) -> Any:
+def _add(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.add(x, y)
 
 
 @binary("AddV2", examples=[*_PAIRS, case(REAL[0, 0], REAL), case(REAL[:, :1], ROW)])
-def _add_v2(xp: Any, x: Any, y: Any) -> Any:
+def _add_v2(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.add(x, y)
 
 
 @gradient("Add", "AddV2")
-def _add_grad(op: Operation, dy: Any) -> Any:
+def _add_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     return unbroadcast(x, y, dy, dy)
 
 
 @export("math.add", "add")
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x + y`, element by element, with broadcasting; joins strings."""
     return apply("Add", x, y, name=name or "Add")
 
 
-def add_op(x: Any, y: Any, name: str) -> Tensor:
+def add_op(x: Tensor, y: Tensor, name: str) -> Tensor:
     """The sum by AddV2, or for strings by Add, the only one of the two that takes them."""
     return apply("Add" if _is_text(x) or _is_text(y) else "AddV2", x, y, name=name)
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: Tensor) -> bool:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     if isinstance(value, (str, bytes)):
@@ -77,24 +79,22 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.base_dtype == dtypes.string
 
 
-@binary("Sub", examples=_PAIRS)
-def _sub(xp: Any, x: Any, y: Any) -> Any:
-    return xp.subtract(x, y)
+binary("Sub", examples=_PAIRS)(lambda xp, x, y: xp.subtract(x, y))
 
 
 @gradient("Sub")
-def _sub_grad(op: Operation, dy: Any) -> Any:
+def _sub_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     return unbroadcast(x, y, dy, apply("Neg", dy))
 
 
 @binary("Mul", examples=_PAIRS)
-def _mul(xp: Any, x: Any, y: Any) -> Any:
+def _mul(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.multiply(x, y)
 
 
 @gradient("Mul")
-def _mul_grad(op: Operation, dy: Any) -> Any:
+def _mul_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     return unbroadcast(x, y, apply("Mul", dy, conj(y)), apply("Mul", conj(x), dy))
 
@@ -102,38 +102,38 @@ def _mul_grad(op: Operation, dy: Any) -> Any:
 # -- quotients ---------------------------------------------------------------------------------------
 
 
-def _nonzero(xp: Any, x: Any, y: Any, check: Any) -> Any:
+def _nonzero(xp: ArrayModule, x: Array, y: Array, check: Check) -> Array:
     """An integer divisor, reported when something is divided by zero and then made harmless."""
     if np.size(x):
         check(xp.all(y != 0), lambda: "Integer division by zero")
     return xp.where(y == 0, 1, y).astype(y.dtype)
 
 
-def _toward_zero(xp: Any, x: Any, y: Any) -> Any:
+def _toward_zero(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Integer division as C does it."""
     q = xp.floor_divide(x, y)
     inexact = xp.multiply(q, y) != x
     return xp.where(inexact & ((x < 0) != (y < 0)), q + 1, q).astype(x.dtype)
 
 
-def _c_division(xp: Any, x: Any, y: Any, check: Any) -> Any:
+def _c_division(xp: ArrayModule, x: Array, y: Array, check: Check) -> Array:
     if is_whole(x):
         return _toward_zero(xp, x, _nonzero(xp, x, y, check))
     return xp.divide(x, y)
 
 
 @binary("Div", examples=_PAIRS)
-def _div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _div(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     return _c_division(xp, x, y, check)
 
 
 @binary("RealDiv", examples=_PAIRS[:3])
-def _real_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _real_div(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     return _c_division(xp, x, y, check)
 
 
 @gradient("RealDiv", "Div")
-def _real_div_grad(op: Operation, dy: Any) -> Any:
+def _real_div_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = (conj(t) for t in op.inputs)
     kind = op.type
     gy = dy * apply_any(kind, apply_any(kind, apply("Neg", x), y), y)
@@ -144,7 +144,7 @@ def _real_div_grad(op: Operation, dy: Any) -> Any:
     "FloorDiv",
     examples=[case(REAL, ROW, grad=False), case(INTS, INT_ROW), case(INTS.astype(np.uint8), np.uint8(3))],
 )
-def _floor_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _floor_div(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     if not is_whole(x):
         return xp.floor(xp.divide(x, y))
     y = _nonzero(xp, x, y, check)
@@ -156,7 +156,7 @@ def _floor_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
 
 
 @binary("TruncateDiv", examples=[case(INTS, INT_ROW), case(REAL, ROW, grad=False)])
-def _truncate_div(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _truncate_div(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     quotient = _c_division(xp, x, y, check)
     return quotient if is_whole(x) else xp.trunc(quotient)
 
@@ -169,7 +169,7 @@ _TRUE_DIVISION |= {d: dtypes.float64 for d in (dtypes.int32, dtypes.uint32, dtyp
 
 
 @export("math.truediv", "truediv")
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y` as in Python 3: integers give floating point."""
     with name_scope(name, "truediv", [x, y]) as scope:
         x = to_tensor(x, name="x")
@@ -187,7 +187,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.divide", "divide")
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y` as in Python 3."""
     if name is not None:
         return truediv(x, y, name)
@@ -197,7 +197,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("div")
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y` as in Python 2: integers give the rounded-down integer."""
     with name_scope(name, "div", [x, y]) as scope:
         x = to_tensor(x, name="x")
@@ -207,32 +207,32 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.floordiv", "floordiv")
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x // y`: the quotient rounded down."""
     return apply("FloorDiv", x, y, name=name or "floordiv")
 
 
 @binary("DivNoNan", "inexact", examples=_FLOAT_PAIRS)
-def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+def _div_no_nan(xp: ArrayModule, x: Array, y: Array) -> Array:
     zero = y == 0
     return xp.where(zero, 0, xp.divide(x, xp.where(zero, 1, y).astype(y.dtype))).astype(x.dtype)
 
 
 @gradient("DivNoNan")
-def _div_no_nan_grad(op: Operation, dy: Any) -> Any:
+def _div_no_nan_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = (conj(t) for t in op.inputs)
     gy = dy * apply("DivNoNan", apply("DivNoNan", apply("Neg", x), y), y)
     return unbroadcast(op.inputs[0], op.inputs[1], apply("DivNoNan", dy, y), gy)
 
 
 @export("math.divide_no_nan", "div_no_nan")
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `y` is 0."""
     return apply("DivNoNan", x, y, name=name or "div_no_nan")
 
 
 @export("math.reciprocal_no_nan")
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """`1 / x`, and 0 where `x` is 0."""
     with name_scope(name, "reciprocal_no_nan", [x]) as scope:
         x = to_tensor(x, name="x")
@@ -241,18 +241,18 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 @binary("MulNoNan", "inexact", examples=_FLOAT_PAIRS)
-def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+def _mul_no_nan(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.where(y == 0, 0, xp.multiply(x, y)).astype(x.dtype)
 
 
 @gradient("MulNoNan")
-def _mul_no_nan_grad(op: Operation, dy: Any) -> Any:
+def _mul_no_nan_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     return unbroadcast(x, y, apply("MulNoNan", dy, y), apply("MulNoNan", x, dy))
 
 
 @export("math.multiply_no_nan")
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x * y`, and 0 where `y` is 0, even if `x` is infinite or NaN."""
     return apply("MulNoNan", x, y, name=name or "multiply_no_nan")
 
@@ -263,38 +263,38 @@ _REMAINDERS = [case(INTS, INT_ROW), case(REAL, ROW[:1])]
 
 
 @binary("FloorMod", "real", examples=_REMAINDERS)
-def _floor_mod(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _floor_mod(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     return xp.mod(x, _nonzero(xp, x, y, check) if is_whole(y) else y)
 
 
 @gradient("FloorMod")
-def _floor_mod_grad(op: Operation, dy: Any) -> Any:
+def _floor_mod_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     return unbroadcast(x, y, dy, dy * apply("Neg", apply("FloorDiv", x, y)))
 
 
-def _c_remainder(xp: Any, x: Any, y: Any, check: Any) -> Any:
+def _c_remainder(xp: ArrayModule, x: Array, y: Array, check: Check) -> Array:
     return xp.fmod(x, _nonzero(xp, x, y, check) if is_whole(y) else y)
 
 
 @binary("Mod", "{int32, int64, half, bfloat16, float, double}", examples=_REMAINDERS)
-def _mod(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _mod(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     return _c_remainder(xp, x, y, check)
 
 
 @binary("TruncateMod", "{int32, int64, bfloat16, half, float, double}", examples=_REMAINDERS)
-def _truncate_mod(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _truncate_mod(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     return _c_remainder(xp, x, y, check)
 
 
 @gradient("TruncateMod", "Mod")
-def _truncate_mod_grad(op: Operation, dy: Any) -> Any:
+def _truncate_mod_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     return unbroadcast(x, y, dy, dy * apply("Neg", apply("TruncateDiv", x, y)))
 
 
 @export("math.floormod", "math.mod", "floormod", "mod")
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x % y` as in Python: the result has the sign of `y`."""
     return apply("FloorMod", x, y, name=name)
 
@@ -307,7 +307,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     "{bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
     examples=[case(POSITIVE, POSITIVE - 0.25), case(INTS, np.int32(3)), case(POSITIVE[:, :1], POSITIVE[0])],
 )
-def _pow(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
+def _pow(xp: ArrayModule, x: Array, y: Array, *, check: Check) -> Array:
     if is_whole(y):
         check(xp.all(y >= 0), lambda: "Integers to negative integer powers are not allowed")
         y = xp.where(y < 0, 0, y).astype(y.dtype)
@@ -315,7 +315,7 @@ def _pow(xp: Any, x: Any, y: Any, *, check: Any) -> Any:
 
 
 @gradient("Pow")
-def _pow_grad(op: Operation, dy: Any) -> Any:
+def _pow_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     cx, cy, z = conj(x), conj(y), conj(op.outputs[0])
     gx = dy * cy * apply("Pow", cx, cy - constant_like(1, cy))
@@ -327,17 +327,17 @@ def _pow_grad(op: Operation, dy: Any) -> Any:
 
 
 @binary("Maximum", "real", examples=_REAL_PAIRS)
-def _maximum(xp: Any, x: Any, y: Any) -> Any:
+def _maximum(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.maximum(x, y)
 
 
 @binary("Minimum", "real", examples=_REAL_PAIRS)
-def _minimum(xp: Any, x: Any, y: Any) -> Any:
+def _minimum(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.minimum(x, y)
 
 
 @gradient("Maximum", "Minimum")
-def _extreme_grad(op: Operation, dy: Any) -> Any:
+def _extreme_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     first = apply("GreaterEqual" if op.type == "Maximum" else "LessEqual", x, y)
     return unbroadcast(x, y, where(first, dy, 0), where(first, 0, dy))
@@ -348,64 +348,64 @@ def _extreme_grad(op: Operation, dy: Any) -> Any:
     "{bfloat16, half, float, double, int32, int64, complex64, complex128}",
     examples=_PAIRS,
 )
-def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+def _squared_difference(xp: ArrayModule, x: Array, y: Array) -> Array:
     d = xp.subtract(x, y)
     return d * conjugate(xp, d)
 
 
 @gradient("SquaredDifference")
-def _squared_difference_grad(op: Operation, dy: Any) -> Any:
+def _squared_difference_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     g = apply("Mul", constant_like(2, dy) * dy, x - y)
     return unbroadcast(x, y, g, apply("Neg", g))
 
 
 @export("math.squared_difference", "squared_difference")
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`(x - y)(x - y)`, element by element."""
     return apply("SquaredDifference", x, y, name=name)
 
 
 @binary("Atan2", "floating", signature="y: T, x: T -> z: T", examples=_FLOAT_PAIRS)
-def _atan2(xp: Any, y: Any, x: Any) -> Any:
+def _atan2(xp: ArrayModule, y: Array, x: Array) -> Array:
     return xp.arctan2(y, x) if is_numpy(xp) or x.dtype != np.float32 else angles.arctan2(xp, y, x)
 
 
 @gradient("Atan2")
-def _atan2_grad(op: Operation, dy: Any) -> Any:
+def _atan2_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     y, x = op.inputs
     scale = dy / (apply("Square", x) + apply("Square", y))
     return unbroadcast(y, x, x * scale, apply("Neg", y) * scale)
 
 
 @binary("Xlogy", "inexact", examples=[case(POSITIVE, POSITIVE + 1), case(REAL, np.float32(2.5))])
-def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+def _xlogy(xp: ArrayModule, x: Array, y: Array) -> Array:
     zero = x == 0
     return xp.where(zero, 0, xp.multiply(x, xp.log(xp.where(zero, 1, y).astype(y.dtype)))).astype(x.dtype)
 
 
 @gradient("Xlogy")
-def _xlogy_grad(op: Operation, dy: Any) -> Any:
+def _xlogy_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     nonzero = apply("Cast", apply("NotEqual", x, constant_like(0, x)), DstT=x.dtype.base_dtype)
     return unbroadcast(x, y, dy * apply("Xlogy", nonzero, y), dy * apply("Xdivy", x, y))
 
 
 @export("math.xlogy")
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x * log(y)`, and 0 where `x` is 0."""
     with name_scope(name, "xlogy", [x]):
         return apply("Xlogy", x, y)
 
 
 @binary("Xdivy", "inexact", examples=[case(REAL, ROW), case(POSITIVE, POSITIVE + 1)])
-def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+def _xdivy(xp: ArrayModule, x: Array, y: Array) -> Array:
     zero = x == 0
     return xp.where(zero, 0, xp.divide(x, xp.where(zero, 1, y).astype(y.dtype))).astype(x.dtype)
 
 
 @gradient("Xdivy")
-def _xdivy_grad(op: Operation, dy: Any) -> Any:
+def _xdivy_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     nonzero = apply("Cast", apply("NotEqual", x, constant_like(0, x)), DstT=x.dtype.base_dtype)
     gy = dy * apply("Xdivy", apply("Neg", x), apply("Square", y))
@@ -413,7 +413,7 @@ def _xdivy_grad(op: Operation, dy: Any) -> Any:
 
 
 @export("math.xdivy")
-def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y`, and 0 where `x` is 0."""
     with name_scope(name, "xdivy", [x]):
         return apply("Xdivy", x, y)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.arrays import is_numpy
@@ -24,43 +26,27 @@ _PAIRS = [
 _SHIFTS = [case(INTS, np.array([1, 3, 0], np.int32)), case(np.array([1, 200, 255], np.uint8), np.uint8(2))]
 
 
-def _bits(name: str, examples: Any = _PAIRS) -> Any:
+def _bits(name: str, examples: Sequence[case] = _PAIRS) -> Callable[[Kernel], Kernel]:
     return binary(name, "integer", examples=examples)
 
 
-@_bits("BitwiseAnd")
-def _bitwise_and(xp: Any, x: Any, y: Any) -> Any:
-    return xp.bitwise_and(x, y)
-
-
-@_bits("BitwiseOr")
-def _bitwise_or(xp: Any, x: Any, y: Any) -> Any:
-    return xp.bitwise_or(x, y)
-
-
-@_bits("BitwiseXor")
-def _bitwise_xor(xp: Any, x: Any, y: Any) -> Any:
-    return xp.bitwise_xor(x, y)
+_bits("BitwiseAnd")(lambda xp, x, y: xp.bitwise_and(x, y))
+_bits("BitwiseOr")(lambda xp, x, y: xp.bitwise_or(x, y))
+_bits("BitwiseXor")(lambda xp, x, y: xp.bitwise_xor(x, y))
 
 
 @unary("Invert", "integer", examples=[case(INTS), case(np.array([1, 200], np.uint8))])
-def _invert(xp: Any, x: Any) -> Any:
+def _invert(xp: ArrayModule, x: Array) -> Array:
     return xp.invert(x)
 
 
-def _possible(xp: Any, x: Any, y: Any) -> Any:
+def _possible(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Shift distances that C defines: from 0 to one less than the width."""
     return xp.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype)
 
 
-@_bits("LeftShift", _SHIFTS)
-def _left_shift(xp: Any, x: Any, y: Any) -> Any:
-    return xp.left_shift(x, _possible(xp, x, y))
-
-
-@_bits("RightShift", _SHIFTS)
-def _right_shift(xp: Any, x: Any, y: Any) -> Any:
-    return xp.right_shift(x, _possible(xp, x, y))
+_bits("LeftShift", _SHIFTS)(lambda xp, x, y: xp.left_shift(x, _possible(xp, x, y)))
+_bits("RightShift", _SHIFTS)(lambda xp, x, y: xp.right_shift(x, _possible(xp, x, y)))
 
 
 @op(
@@ -70,11 +56,12 @@ def _right_shift(xp: Any, x: Any, y: Any) -> Any:
     shape=same_as_input,
     examples=[case(INTS), case(np.array([3], np.uint8))],
 )
-def _population_count(xp: Any, x: Any) -> Any:
+def _population_count(xp: ArrayModule, x: Array) -> Array:
     unsigned = x.view(f"u{x.dtype.itemsize}")
     if is_numpy(xp):
-        return np.bitwise_count(unsigned)
-    from jax import lax
+        result: Array = np.bitwise_count(unsigned)
+        return result
+    from tensorfleet.kernels.xla import lax
 
     return lax.population_count(unsigned).astype(np.uint8)
 
@@ -114,7 +101,7 @@ def _eighth(op: Operation) -> TensorShape:
         case(np.array([True, False] * 8), np.bool_(False)),
     ],
 )
-def _compare_and_bitpack(xp: Any, x: Any, threshold: Any) -> Any:
+def _compare_and_bitpack(xp: ArrayModule, x: Array, threshold: Array) -> Array:
     if x.ndim < 1 or x.shape[-1] % 8:
         raise errors.invalid(
             f"Inner dimension of input should be divisible by 8, but saw shape {list(x.shape)}"

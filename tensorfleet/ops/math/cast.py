@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -36,7 +37,7 @@ from tensorfleet.ops.samples import case
         case(np.array([True, False]), DstT=dtypes.int64),
     ],
 )
-def _cast(xp: Any, x: Any, *, DstT: dtypes.DType) -> Any:
+def _cast(xp: ArrayModule, x: Array, *, DstT: dtypes.DType) -> Array:
     target = DstT.np_dtype
     if x.dtype == target:
         return x
@@ -54,7 +55,7 @@ def _cast(xp: Any, x: Any, *, DstT: dtypes.DType) -> Any:
     return x.astype(target)
 
 
-def _to_whole(xp: Any, x: Any, target: np.dtype) -> Any:
+def _to_whole(xp: ArrayModule, x: Array, target: np.dtype[Any]) -> Array:
     """Drops fractions, and takes numbers out of range to where an x86 processor takes them."""
     if target == np.uint64:
         return x.astype(target)
@@ -67,7 +68,7 @@ def _to_whole(xp: Any, x: Any, target: np.dtype) -> Any:
     return xp.where((wide_x >= lowest) & (wide_x < -float(lowest)), wide_x.astype(target), lowest)
 
 
-def _c_name(dtype: np.dtype) -> str:
+def _c_name(dtype: np.dtype[Any]) -> str:
     name = "string" if dtype.kind == "O" else str(dtype)
     return {"float32": "float", "float64": "double", "float16": "half"}.get(name, name)
 
@@ -83,15 +84,16 @@ _SMOOTH = {
 
 
 @gradient("Cast")
-def _cast_grad(op: Operation, dy: Any) -> Any:
+def _cast_grad(op: Operation, dy: Tensor) -> Tensor | None:
     source = op.inputs[0].dtype.base_dtype
     if source in _SMOOTH and dy.dtype.base_dtype in _SMOOTH:
-        return cast(dy, source)
+        back: Tensor = cast(dy, source)
+        return back
     return None
 
 
 @export("dtypes.cast", "cast")
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Any:
     """`x` with elements of another type; the same tensor when it has that type already."""
     base = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype == base:
@@ -127,7 +129,7 @@ to_complex128 = export("to_complex128")(_converter(dtypes.complex128, "ToComplex
 
 
 @export("dtypes.saturate_cast", "saturate_cast")
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Casts after clipping to what the new type can hold, so that nothing wraps around."""
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = to_tensor(value, name="value")
@@ -136,10 +138,11 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
             value = apply("Maximum", value, _inside(target.min, value, "min"))
         if value.dtype.max > target.max:
             value = apply("Minimum", value, _inside(target.max, value, "max"))
-        return cast(value, target, name=scope)
+        inside: Tensor = cast(value, target, name=scope)
+        return inside
 
 
-def _inside(limit: Any, like: Tensor, name: str) -> Tensor:
+def _inside(limit: int, like: Tensor, name: str) -> Tensor:
     """`limit` in the type of `like`, rounded toward zero where it has to be rounded."""
     kind = like.dtype.as_numpy_dtype
     bound = kind(limit)

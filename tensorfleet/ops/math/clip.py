@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -19,17 +20,19 @@ from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_sum
 from tensorfleet.ops.math.unary import abs as tf_abs
 
 
-def _values(t: Any, name: str = "t") -> Tensor:
+def _values(t: TensorLike, name: str = "t") -> Tensor:
     return t.values if isinstance(t, IndexedSlices) else to_tensor(t, name=name)
 
 
-def _like(t: Any, values: Tensor) -> Any:
+def _like(t: TensorLike, values: Tensor) -> Any:
     """`values` as what `t` was: a tensor, or slices at the same indices."""
     return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
 
 
 @export("clip_by_value")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Any:
     """`t` with what is below the minimum or above the maximum replaced by them."""
     with name_scope(name, "clip_by_value", [_graph_element(t), clip_value_min, clip_value_max]) as scope:
         values = _values(t)
@@ -40,12 +43,14 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         return _like(t, clipped)
 
 
-def _graph_element(t: Any) -> Any:
+def _graph_element(t: TensorLike) -> TensorLike:
     return t.values if isinstance(t, IndexedSlices) else t
 
 
 @export("clip_by_norm")
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: TensorLike = None, name: str | None = None
+) -> Any:
     """`t` scaled down so that its L2 norm, over `axes` or all of it, is at most `clip_norm`."""
     with name_scope(name, "clip_by_norm", [_graph_element(t), clip_norm]) as scope:
         values = _values(t)
@@ -61,7 +66,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 @export("linalg.global_norm", "global_norm")
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+def global_norm(t_list: TensorLike, name: str | None = None) -> Tensor:
     """The L2 norm of several tensors taken as one; entries that are None do not count."""
     items = _list_of(t_list)
     with name_scope(name, "global_norm", [_graph_element(t) for t in items if t is not None]):
@@ -80,7 +85,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
         return apply("Sqrt", half * two, name="global_norm")
 
 
-def _list_of(t_list: Any) -> list:
+def _list_of(t_list: TensorLike) -> list[TensorLike]:
     if isinstance(t_list, (str, bytes, Tensor)) or not hasattr(t_list, "__iter__"):
         raise TypeError("t_list should be a sequence")
     return list(t_list)
@@ -88,8 +93,8 @@ def _list_of(t_list: Any) -> list:
 
 @export("clip_by_global_norm")
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list, Tensor]:
+    t_list: TensorLike, clip_norm: Any, use_norm: Tensor | None = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
     """The tensors scaled by one factor so that their common norm is at most `clip_norm`, and that norm."""
     items = _list_of(t_list)
     if use_norm is None:
@@ -100,7 +105,7 @@ def clip_by_global_norm(
         factor = clip_norm * apply("Minimum", 1.0 / use_norm, one / clip_norm)
         # A norm that is not finite gives NaN here, so that the fault shows instead of being clipped away.
         factor = factor + (use_norm - use_norm)
-        clipped: list = []
+        clipped: list[Any] = []
         for i, t in enumerate(items):
             if t is None:
                 clipped.append(None)
@@ -113,7 +118,7 @@ def clip_by_global_norm(
 
 
 @export("clip_by_average_norm")
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """`t` scaled down so that its L2 norm per element is at most `clip_norm`."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         t = to_tensor(t, name="t")
@@ -130,12 +135,12 @@ _NAMED = ("fro", "euclidean", 1, 2, np.inf)
 
 @export("linalg.norm", "norm")
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: Any = None,
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
     name: str | None = None,
-    keep_dims: Any = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The norm of vectors (`axis` an int, or None for all elements) or of matrices (`axis` a pair)."""
     if keep_dims is not None:
@@ -156,7 +161,7 @@ def norm(
         return apply("Squeeze", result, squeeze_dims=squeezed)
 
 
-def _check_norm(ord: Any, axis: Any) -> bool:
+def _check_norm(ord: str | float, axis: TensorLike) -> bool:
     """Whether matrix norms are asked for; raises for an order that does not exist."""
     if isinstance(axis, (tuple, list)):
         if len(axis) != 2 or axis[0] == axis[1] or not all(isinstance(a, (int, np.integer)) for a in axis):
@@ -179,7 +184,7 @@ def _euclidean(x: Tensor, axis: Any, spectral: bool) -> Tensor:
     return apply("Sqrt", reduce_sum(squares, axis, keepdims=True))
 
 
-def _spectral(x: Tensor, axis: Any) -> Tensor:
+def _spectral(x: Tensor, axis: list[int]) -> Tensor:
     """The largest singular value of the matrices in two axes."""
     rank = x.shape.rank
     if rank is None:
@@ -213,7 +218,7 @@ def _other_norm(x: Tensor, ord: Any, axis: Any, matrices: bool) -> Tensor:
 
 @export("linalg.normalize")
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike, ord: str | float = "euclidean", axis: TensorLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """`tensor` divided by its norm along `axis`, and that norm."""
     with name_scope(name, "normalize", [tensor]):

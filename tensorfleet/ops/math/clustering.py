@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import philox
@@ -16,7 +17,7 @@ from tensorfleet.ops.common import SCALAR, require
 from tensorfleet.ops.samples import case
 
 _POINTS = np.array([[0.0, 0.0], [0.5, 1.0], [4.0, 4.0], [4.0, 5.0]], np.float32)
-_MOST = 1 << 20  # distances that are computed at a time
+_MAX_DISTANCES = 1 << 20  # distances that are computed at a time
 
 
 def _same_columns(op: Operation) -> list[TensorShape]:
@@ -32,16 +33,16 @@ def _same_columns(op: Operation) -> list[TensorShape]:
     host=True,
     examples=[case(_POINTS, _POINTS[1:3], np.int64(2)), case(_POINTS, _POINTS[:3], np.int64(1))],
 )
-def _nearest_neighbors(ctx: Any, points: Any, centers: Any, k: Any) -> tuple:
+def _nearest_neighbors(ctx: HostContext, points: Array, centers: Array, k: Array) -> tuple[Array, Array]:
     require(points.ndim == 2, "Input points must be a matrix.")
     require(centers.ndim == 2, "Input centers must be a matrix.")
-    require(k.ndim == 0 and k > 0, "k must be positive.")
+    require(k.ndim == 0 and bool(k > 0), "k must be positive.")
     require(points.shape[1] == centers.shape[1], "Dimension of points and centers must match.")
     count = min(int(k), len(centers))
     squares = (centers * centers).sum(1)
     places = np.zeros((len(points), count), np.int64)
     distances = np.zeros((len(points), count), np.float32)
-    step = max(1, _MOST // max(1, len(centers)))
+    step = max(1, _MAX_DISTANCES // max(1, len(centers)))
     for start in range(0, len(points), step):
         rows = points[start : start + step]
         found = squares - 2 * rows @ centers.T
@@ -54,7 +55,7 @@ def _nearest_neighbors(ctx: Any, points: Any, centers: Any, k: Any) -> tuple:
 class _Draws:
     """Numbers from a stream that begins at a seed, one after the other."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: Array) -> None:
         self._words = self._stream(int(seed))
 
     @staticmethod
@@ -67,7 +68,8 @@ class _Draws:
 
     def unit(self) -> np.float32:
         """A float in [0, 1)."""
-        return philox.unit_float(np.array([next(self._words)], np.uint32))[0]
+        (unit,) = philox.unit_float(np.array([next(self._words)], np.uint32))
+        return np.float32(unit)
 
     def below(self, limit: int) -> int:
         """An integer in [0, limit): two words give one, and those that some would be likelier by are left out."""
@@ -87,8 +89,8 @@ class _Draws:
     examples=[case(_POINTS, np.int64(2), np.int64(7), np.int64(3))],
 )
 def _kmeans_plus_plus(
-    ctx: Any, points: Any, num_to_sample: Any, seed: Any, num_retries_per_sample: Any
-) -> Any:
+    ctx: HostContext, points: Array, num_to_sample: Array, seed: Array, num_retries_per_sample: Array
+) -> Array:
     wanted, retries = int(num_to_sample), int(num_retries_per_sample)
     require(points.ndim == 2, "Input points must be a matrix.")
     require(wanted > 0, "num_to_sample must be positive.")
@@ -110,7 +112,7 @@ def _kmeans_plus_plus(
     return points[taken]
 
 
-def _drawn(draws: _Draws, taken: list[int], cumulative: np.ndarray, size: int) -> int:
+def _drawn(draws: _Draws, taken: list[int], cumulative: Array, size: int) -> int:
     """A point that is not taken, more likely the farther it is from all that are."""
     if not taken:
         return draws.below(size)
@@ -120,8 +122,9 @@ def _drawn(draws: _Draws, taken: list[int], cumulative: np.ndarray, size: int) -
             return index
 
 
-def _squared_distances(points: np.ndarray, index: int) -> np.ndarray:
-    return ((points - points[index]) ** 2).sum(1)
+def _squared_distances(points: Array, index: int) -> Array:
+    result: Array = ((points - points[index]) ** 2).sum(1)
+    return result
 
 
 @op(
@@ -131,7 +134,7 @@ def _squared_distances(points: np.ndarray, index: int) -> np.ndarray:
     host=True,
     examples=[case(np.array([1.0, 0.5, 4.0, 3.0], np.float32), np.int64(5))],
 )
-def _kmc2_chain(ctx: Any, distances: Any, seed: Any) -> Any:
+def _kmc2_chain(ctx: HostContext, distances: Array, seed: Array) -> np.int64:
     require(distances.ndim == 1 and len(distances) > 0, "Input distances must be a vector with elements.")
     draws, index = _Draws(seed), 0
     for i in range(1, len(distances)):

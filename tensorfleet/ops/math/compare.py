@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -36,7 +38,7 @@ _ANY = [*_NUMBERS, case(COMPLEX, COMPLEX[:1]), case(np.array([True, False]), np.
 _NAMES = np.array([b"a", b"bc"], object)
 
 
-def _compared(name: str, examples: Any = _NUMBERS) -> Any:
+def _compared(name: str, examples: Sequence[case] = _NUMBERS) -> Callable[[Kernel], Kernel]:
     return binary(name, "real", signature="x: T, y: T -> z: bool", examples=examples)
 
 
@@ -51,7 +53,7 @@ def _equality_shape(op: Operation) -> TensorShape:
         return TensorShape(())
 
 
-def _equality(name: str) -> Any:
+def _equality(name: str) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         "x: T, y: T -> z: bool",
@@ -61,7 +63,7 @@ def _equality(name: str) -> Any:
     )
 
 
-def _fit(x: Any, y: Any, insist: bool) -> bool:
+def _fit(x: Array, y: Array, insist: bool) -> bool:
     try:
         must_broadcast(x, y)
     except errors.InvalidArgumentError:
@@ -72,33 +74,23 @@ def _fit(x: Any, y: Any, insist: bool) -> bool:
 
 
 @_equality("Equal")
-def _equal(xp: Any, x: Any, y: Any, *, incompatible_shape_error: bool) -> Any:
+def _equal(xp: ArrayModule, x: Array, y: Array, *, incompatible_shape_error: bool) -> Array:
     return xp.equal(x, y) if _fit(x, y, incompatible_shape_error) else np.array(False)
 
 
 @_equality("NotEqual")
-def _not_equal(xp: Any, x: Any, y: Any, *, incompatible_shape_error: bool) -> Any:
+def _not_equal(xp: ArrayModule, x: Array, y: Array, *, incompatible_shape_error: bool) -> Array:
     return xp.not_equal(x, y) if _fit(x, y, incompatible_shape_error) else np.array(True)
 
 
 @_compared("Less")
-def _less(xp: Any, x: Any, y: Any) -> Any:
+def _less(xp: ArrayModule, x: Array, y: Array) -> Array:
     return xp.less(x, y)
 
 
-@_compared("LessEqual")
-def _less_equal(xp: Any, x: Any, y: Any) -> Any:
-    return xp.less_equal(x, y)
-
-
-@_compared("Greater")
-def _greater(xp: Any, x: Any, y: Any) -> Any:
-    return xp.greater(x, y)
-
-
-@_compared("GreaterEqual")
-def _greater_equal(xp: Any, x: Any, y: Any) -> Any:
-    return xp.greater_equal(x, y)
+_compared("LessEqual")(lambda xp, x, y: xp.less_equal(x, y))
+_compared("Greater")(lambda xp, x, y: xp.greater(x, y))
+_compared("GreaterEqual")(lambda xp, x, y: xp.greater_equal(x, y))
 
 
 @op(
@@ -108,7 +100,7 @@ def _greater_equal(xp: Any, x: Any, y: Any) -> Any:
     shape=lambda op: op._inputs[0].shape.merge_with(op._inputs[1].shape),
     examples=[case(REAL, REAL + np.float32(1e-6)), case(POSITIVE, POSITIVE + 0.01, tolerance=0.1)],
 )
-def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
+def _approximate_equal(xp: ArrayModule, x: Array, y: Array, *, tolerance: float) -> Array:
     if x.shape != y.shape:
         text = (
             f"x and y must be of the same shape. x shape: {bracketed(x.shape)}. y shape: {bracketed(y.shape)}"
@@ -121,27 +113,21 @@ _TRUTH = np.array([[True, False, True], [False, False, True]])
 _LOGIC = [case(_TRUTH, ~_TRUTH), case(_TRUTH, np.array(True)), case(_TRUTH, _TRUTH[1])]
 
 
-def _logical(name: str) -> Any:
+def _logical(name: str) -> Callable[[Kernel], Kernel]:
     return binary(name, "", signature="x: bool, y: bool -> z: bool", examples=_LOGIC)
 
 
-@_logical("LogicalAnd")
-def _logical_and(xp: Any, x: Any, y: Any) -> Any:
-    return xp.logical_and(x, y)
-
-
-@_logical("LogicalOr")
-def _logical_or(xp: Any, x: Any, y: Any) -> Any:
-    return xp.logical_or(x, y)
+_logical("LogicalAnd")(lambda xp, x, y: xp.logical_and(x, y))
+_logical("LogicalOr")(lambda xp, x, y: xp.logical_or(x, y))
 
 
 @op("LogicalNot", "x: bool -> y: bool", shape=lambda op: op._inputs[0].shape, examples=[case(_TRUTH)])
-def _logical_not(xp: Any, x: Any) -> Any:
+def _logical_not(xp: ArrayModule, x: Array) -> Array:
     return xp.logical_not(x)
 
 
 @export("math.logical_xor", "logical_xor")
-def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tensor:
     """Where exactly one of `x` and `y` is true."""
     either = apply("LogicalOr", x, y)
     return apply("LogicalAnd", either, apply("LogicalNot", apply("LogicalAnd", x, y)), name=name)
@@ -179,7 +165,7 @@ def _select_shape(op: Operation) -> TensorShape:
         case(np.array([True, False]), _NAMES, _NAMES[::-1]),
     ],
 )
-def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
+def _select(xp: ArrayModule, condition: Array, t: Array, e: Array) -> Array:
     if t.shape != e.shape:
         sizes = f"{bracketed(t.shape)} vs. {bracketed(e.shape)}"
         raise errors.invalid(f"'then' and 'else' must have the same size. but received: {sizes}")
@@ -194,7 +180,7 @@ def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
     return xp.where(condition, t, e)
 
 
-def _same_batches(condition: Any, t: Any) -> None:
+def _same_batches(condition: Array, t: Array) -> None:
     if condition.shape[0] != t.shape[0]:
         text = (
             "Number of batches of 'then' must match size of 'cond', but saw: "
@@ -204,7 +190,7 @@ def _same_batches(condition: Any, t: Any) -> None:
 
 
 @gradient("Select")
-def _select_grad(op: Operation, dy: Any) -> Any:
+def _select_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor, Tensor]:
     condition = op.inputs[0]
     zeros = apply("ZerosLike", op.inputs[1])
     return None, apply("Select", condition, dy, zeros), apply("Select", condition, zeros, dy)
@@ -226,7 +212,7 @@ def _select_v2_shape(op: Operation) -> TensorShape:
         case(np.array(True), INTS, INT_ROW),
     ],
 )
-def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
+def _select_v2(xp: ArrayModule, condition: Array, t: Array, e: Array) -> Array:
     try:
         return xp.where(condition, t, e)
     except (ValueError, TypeError):
@@ -235,7 +221,7 @@ def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
 
 
 @gradient("SelectV2")
-def _select_v2_grad(op: Operation, dy: Any) -> Any:
+def _select_v2_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
     condition, t, e = op.inputs
     result = op.outputs[0]
     gt, _ = unbroadcast(t, result, elementwise.where(condition, dy, 0), None)
@@ -256,7 +242,7 @@ def _where_shape(op: Operation) -> TensorShape:
     host=True,
     examples=[case(_TRUTH), case(REAL), case(np.zeros((0, 2), np.int32))],
 )
-def _where(ctx: Any, x: Any) -> Any:
+def _where(ctx: HostContext, x: Array) -> Array:
     x = np.asarray(x)
     if x.ndim == 0:
         raise errors.invalid("WhereOp : Unhandled input dimensions: 0")
@@ -278,7 +264,9 @@ not_differentiable("Where")
 
 
 @export("where")
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike = None, y: TensorLike = None, name: str | None = None
+) -> Tensor:
     """Elements of `x` where the condition holds and of `y` elsewhere; alone, the places where it holds."""
     if x is None and y is None:
         with name_scope(name, "Where", [condition]) as scope:
@@ -289,7 +277,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 @export("where_v2")
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v2(
+    condition: TensorLike, x: TensorLike = None, y: TensorLike = None, name: str | None = None
+) -> Tensor:
     """Like `tf.where`, with the condition, `x` and `y` broadcast against each other."""
     if x is None and y is None:
         return where(condition, name=name)

@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -43,11 +44,11 @@ def _declare_complex(rank: int, inverse: bool) -> None:
     name = f"{'I' if inverse else ''}FFT{_SUFFIX[rank]}"
     other = f"{'' if inverse else 'I'}FFT{_SUFFIX[rank]}"
 
-    def kernel(xp: Any, x: Any) -> Any:
+    def kernel(xp: ArrayModule, x: Array) -> Array:
         transform = xp.fft.ifftn if inverse else xp.fft.fftn
         return transform(x, axes=_axes(rank)).astype(x.dtype) if x.size else x
 
-    def back(op: Operation, dy: Any) -> Any:
+    def back(op: Operation, dy: Tensor) -> Any:
         size = cast(_count(dy, rank), dy.dtype.base_dtype)
         turned = apply_any(other, dy)
         return apply("RealDiv", turned, size) if inverse else apply("Mul", turned, size)
@@ -79,7 +80,7 @@ for _rank in (1, 2, 3):
 # -- real to complex, and back -----------------------------------------------------------------------
 
 
-def _lengths(fft_length: Any, rank: int) -> tuple[int, ...]:
+def _lengths(fft_length: Array, rank: int) -> tuple[int, ...]:
     lengths = ints(fft_length)
     if len(lengths) != rank:
         raise errors.invalid(f"fft_length must have shape [{rank}], got {len(lengths)}")
@@ -88,14 +89,15 @@ def _lengths(fft_length: Any, rank: int) -> tuple[int, ...]:
     return lengths
 
 
-def _cut(x: Any, sizes: tuple[int, ...]) -> Any:
+def _cut(x: Array, sizes: tuple[int, ...]) -> Array:
     """The last axes cut to the sizes; an axis that is shorter is an error."""
     first = x.ndim - len(sizes)
     for axis, n in enumerate(sizes, first):
         if x.shape[axis] < n:
             text = f"Input dimension {axis} must have length of at least {n} but got: {x.shape[axis]}"
             raise errors.invalid(text)
-    return x[(..., *(slice(0, n) for n in sizes))]
+    kept: Array = x[(..., *(slice(0, n) for n in sizes))]  # type: ignore[arg-type] # NumPy declares no tuples of unknown length
+    return kept
 
 
 def _declare_real(rank: int) -> None:
@@ -110,7 +112,7 @@ def _declare_real(rank: int) -> None:
             lengths[-1] = ints(given)[-1] // 2 + 1 if lengths[-1] else 0
         return TensorShape([*dims.as_list()[:-rank], *lengths])
 
-    def kernel(xp: Any, x: Any, fft_length: Any, *, Tcomplex: dtypes.DType) -> Any:
+    def kernel(xp: ArrayModule, x: Array, fft_length: Array, *, Tcomplex: dtypes.DType) -> Array:
         lengths = _lengths(fft_length, rank)
         x = _cut(x, lengths)
         if not x.size:
@@ -137,7 +139,7 @@ def _rank_of(op: Operation) -> int:
     return {"": 1, "2D": 2, "3D": 3}[op.type.partition("FFT")[2]]
 
 
-def _rfft_gradient(op: Operation, dy: Any) -> Any:
+def _rfft_gradient(op: Operation, dy: Tensor) -> Any:
     """The frequencies that were left out get no gradient: an inverse transform with zeros in their place."""
     rank = _rank_of(op)
     lengths = op.inputs[1]
@@ -170,7 +172,7 @@ def _declare_inverse_real(rank: int) -> None:
         lengths = [None] * rank if given is None else list(ints(given))
         return TensorShape([*dims.as_list()[:-rank], *lengths])
 
-    def kernel(xp: Any, x: Any, fft_length: Any, *, Treal: dtypes.DType) -> Any:
+    def kernel(xp: ArrayModule, x: Array, fft_length: Array, *, Treal: dtypes.DType) -> Array:
         lengths = _lengths(fft_length, rank)
         x = _cut(x, (*lengths[:-1], lengths[-1] // 2 + 1))
         if not x.size or not all(lengths):
@@ -192,7 +194,7 @@ def _declare_inverse_real(rank: int) -> None:
     gradient(name)(_irfft_gradient)
 
 
-def _irfft_gradient(op: Operation, dy: Any) -> Any:
+def _irfft_gradient(op: Operation, dy: Tensor) -> Any:
     """Every frequency but the first, and the middle one of an even length, stood for two."""
     rank = _rank_of(op)
     kind = op.inputs[0].dtype.base_dtype
@@ -218,7 +220,7 @@ def _publish_complex(rank: int, inverse: bool) -> None:
     name = f"{'i' if inverse else ''}fft{'' if rank == 1 else f'{rank}d'}"
 
     def transform(input: Any, name: str | None = None) -> Tensor:
-        return apply_any(f"{'I' if inverse else ''}FFT{_SUFFIX[rank]}", input, name=name)
+        return apply(f"{'I' if inverse else ''}FFT{_SUFFIX[rank]}", input, name=name)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"The {'inverse ' if inverse else ''}Fourier transform over the last {rank} axes."
@@ -262,7 +264,7 @@ def _real(rank: int, inverse: bool) -> Callable[..., Tensor]:
             )
             if length.shape.with_rank(1).as_list()[0] == rank:
                 x = _grown(x, length, rank, inverse)
-            return apply_any(op_type, x, length, **attrs)
+            return apply(op_type, x, length, **attrs)
 
     transform.__name__ = transform.__qualname__ = name
     what = (

@@ -9,8 +9,10 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
@@ -47,8 +49,8 @@ def _histogram_shape(op: Operation) -> TensorShape:
     ],
 )
 def _histogram_fixed_width(
-    xp: Any, values: Any, value_range: Any, nbins: Any, *, dtype: dtypes.DType, check: Any
-) -> Any:
+    xp: ArrayModule, values: Array, value_range: Array, nbins: Array, *, dtype: dtypes.DType, check: Check
+) -> Array:
     bins = int(nbins)
     if bins <= 0:
         raise errors.invalid(f"nbins should be a positive number, but got '{bins}'")
@@ -71,18 +73,26 @@ not_differentiable("HistogramFixedWidth")
 
 @export("histogram_fixed_width")
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """How many values fall into each of `nbins` equal parts of a range; those outside go to the ends."""
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
-        return apply_any(
+        return apply(
             "HistogramFixedWidth", values, value_range, nbins, dtype=dtypes.as_dtype(dtype), name=scope
         )
 
 
 @export("histogram_fixed_width_bins")
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Which of `nbins` equal parts of a range each value falls into; those outside go to the ends."""
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
@@ -92,48 +102,47 @@ def histogram_fixed_width_bins(
         low, high = ends[0], ends[1]
         scaled = apply("RealDiv", values - low, high - low, name="scaled_values")
         indices = apply("Floor", count * scaled, name="indices")
-        return cast(clip_by_value(indices, apply("ZerosLike", count), count - 1), dtype)
+        bins: Tensor = cast(clip_by_value(indices, apply("ZerosLike", count), count - 1), dtype)
+        return bins
 
 
 @export("confusion_matrix", "math.confusion_matrix")
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = dtypes.int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-    weights: Any = None,
+    weights: TensorLike = None,
 ) -> Tensor:
     """A square matrix: row i, column j counts (or sums the weights of) the items of class i predicted as j."""
     with name_scope(name, "confusion_matrix", (predictions, labels, num_classes, weights)):
-        labels, predictions = _same_rank(
+        true, predicted = _same_rank(
             to_tensor(labels, name="labels"), to_tensor(predictions, name="predictions")
         )
-        labels, predictions = cast(labels, dtypes.int64), cast(predictions, dtypes.int64)
-        labels = _after(assert_non_negative(labels, message="`labels` contains negative values"), labels)
-        predictions = _after(
-            assert_non_negative(predictions, message="`predictions` contains negative values"), predictions
+        true, predicted = cast(true, dtypes.int64), cast(predicted, dtypes.int64)
+        true = _after(assert_non_negative(true, message="`labels` contains negative values"), true)
+        predicted = _after(
+            assert_non_negative(predicted, message="`predictions` contains negative values"), predicted
         )
         if num_classes is None:
-            count = apply("Maximum", reduce_max(predictions), reduce_max(labels)) + 1
+            count = apply("Maximum", reduce_max(predicted), reduce_max(true)) + 1
         else:
             count = cast(to_tensor(num_classes), dtypes.int64)
-            labels = _after(assert_less(labels, count, message="`labels` out of bound"), labels)
-            predictions = _after(
-                assert_less(predictions, count, message="`predictions` out of bound"), predictions
-            )
+            true = _after(assert_less(true, count, message="`labels` out of bound"), true)
+            predicted = _after(assert_less(predicted, count, message="`predictions` out of bound"), predicted)
         if weights is None:
-            values = apply("Fill", apply("Shape", predictions), to_tensor(1, dtype), name="ones_like")
+            values = apply("Fill", apply("Shape", predicted), to_tensor(1, dtype), name="ones_like")
         else:
             weights = to_tensor(weights, name="weights")
-            predictions.shape.assert_is_compatible_with(weights.shape)
+            predicted.shape.assert_is_compatible_with(weights.shape)
             values = cast(weights, dtype)
         shape = apply("Pack", [count, count], name="stack")
-        indices = apply("Pack", [labels, predictions], axis=1, name="stack")
+        indices = apply("Pack", [true, predicted], axis=1, name="stack")
         return apply("ScatterNd", indices, values, shape)
 
 
-def _after(check: Any, tensor: Tensor) -> Tensor:
+def _after(check: Operation, tensor: Tensor) -> Tensor:
     """The tensor, once a check has passed."""
     with control_dependencies([check] if check is not None else []):
         return apply("Identity", tensor, name="control_dependency")
@@ -172,10 +181,10 @@ def _unravelled_shape(op: Operation) -> TensorShape:
         case(np.int64(22), np.array([4, 3, 2], np.int64)),
     ],
 )
-def _unravel_index(xp: Any, indices: Any, dims: Any, *, check: Any) -> Any:
+def _unravel_index(xp: ArrayModule, indices: Array, dims: Array, *, check: Check) -> Array:
     check(dims != 0, lambda: f"Input dims cannot contain a dim of zero, but dims contains zero: {dims}")
     check((indices >= 0) & (indices < xp.prod(dims)), lambda: f"index is out of bound as with dims: {dims}")
-    parts: list = []
+    parts: list[Any] = []
     left = indices
     for i in reversed(range(dims.shape[0])):
         size = xp.where(dims[i] == 0, 1, dims[i])
@@ -188,6 +197,6 @@ not_differentiable("UnravelIndex")
 
 
 @export("unravel_index")
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
     """The coordinates, one row per dimension, of elements given by their position in a flattened array."""
-    return apply_any("UnravelIndex", indices, dims, name=name)
+    return apply("UnravelIndex", indices, dims, name=name)

@@ -10,14 +10,15 @@ import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import DTypeLike, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.math.cast import cast
 
 
-def _renamed(old: str, old_value: Any, new: str, new_value: Any) -> Any:
+def _renamed(old: str, old_value: TensorLike, new: str, new_value: TensorLike) -> Any:
     """The value given under the current or the deprecated name of an argument."""
     if old_value is None:
         return new_value
@@ -26,7 +27,7 @@ def _renamed(old: str, old_value: Any, new: str, new_value: Any) -> Any:
     return old_value
 
 
-def _reduced_axes(x: Tensor, axis: Any) -> Any:
+def _reduced_axes(x: Tensor, axis: TensorLike) -> TensorLike:
     """The `reduction_indices` for `axis`: given as they are, else all axes of `x`."""
     if axis is not None:
         if isinstance(axis, (list, tuple)) and not axis:
@@ -37,21 +38,21 @@ def _reduced_axes(x: Tensor, axis: Any) -> Any:
     return apply("Range", np.int32(0), apply("Rank", x), np.int32(1), name="range")
 
 
-def _reduce(kind: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+def _reduce(kind: str, x: TensorLike, axis: TensorLike, keepdims: bool | None, name: str | None) -> Tensor:
     if not isinstance(x, Tensor):
         x = to_tensor(x, name="Const" if not hasattr(x, "dtype") else None)
-    return apply_any(kind, x, _reduced_axes(x, axis), keep_dims=bool(keepdims), name=name)
+    return apply(kind, x, _reduced_axes(x, axis), keep_dims=bool(keepdims), name=name)
 
 
-def _declare(kind: str, what: str) -> Callable[[Callable], Callable]:
-    def make(f: Callable) -> Callable:
+def _declare(kind: str, what: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    def make(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def reduce(
-            input_tensor: Any,
-            axis: Any = None,
-            keepdims: Any = None,
+            input_tensor: TensorLike,
+            axis: TensorLike = None,
+            keepdims: bool | None = None,
             name: str | None = None,
-            reduction_indices: Any = None,
-            keep_dims: Any = None,
+            reduction_indices: TensorLike = None,
+            keep_dims: bool | None = None,
         ) -> Tensor:
             axis = _renamed("reduction_indices", reduction_indices, "axis", axis)
             return f(input_tensor, axis, _renamed("keep_dims", keep_dims, "keepdims", keepdims), name)
@@ -66,7 +67,7 @@ def _declare(kind: str, what: str) -> Callable[[Callable], Callable]:
     return make
 
 
-def _plain(public: str, kind: str, what: str) -> Callable:
+def _plain(public: str, kind: str, what: str) -> Callable[..., Tensor]:
     return _declare(public, what)(functools.partial(_reduce, kind))
 
 
@@ -80,7 +81,9 @@ reduce_any = _plain("any", "Any", "Whether any element is true")
 
 
 @_declare("logsumexp", "`log(sum(exp(elements)))`, without overflow,")
-def reduce_logsumexp(x: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Tensor:
+def reduce_logsumexp(
+    x: TensorLike, axis: TensorLike = None, keepdims: bool | None = None, name: str | None = None
+) -> Tensor:
     with name_scope(name, "ReduceLogSumExp", [x]) as scope:
         x = to_tensor(x)
         raw = _reduce("Max", x, axis, True, None)
@@ -95,7 +98,7 @@ def reduce_logsumexp(x: Any, axis: Any = None, keepdims: Any = None, name: str |
 
 @export("math.reduce_euclidean_norm")
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of squares along `axis`."""
     return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name)
@@ -103,7 +106,7 @@ def reduce_euclidean_norm(
 
 @export("math.reduce_variance")
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean squared distance from the mean along `axis`."""
     with name_scope(name, "reduce_variance", [input_tensor]):
@@ -121,7 +124,7 @@ def reduce_variance(
 
 @export("math.reduce_std")
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the variance along `axis`."""
     with name_scope(name, "reduce_std", [input_tensor]):
@@ -130,14 +133,14 @@ def reduce_std(
 
 @export("math.count_nonzero", "count_nonzero")
 def count_nonzero(
-    input_tensor: Any = None,
-    axis: Any = None,
-    keepdims: Any = None,
-    dtype: Any = dtypes.int64,
+    input_tensor: TensorLike = None,
+    axis: TensorLike = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-    input: Any = None,
+    reduction_indices: TensorLike = None,
+    keep_dims: bool | None = None,
+    input: TensorLike = None,
 ) -> Tensor:
     """How many elements are not zero (for strings: not empty) along `axis`."""
     keepdims = _renamed("keep_dims", keep_dims, "keepdims", keepdims)
@@ -148,19 +151,20 @@ def count_nonzero(
         empty = "" if x.dtype.base_dtype == dtypes.string else False if x.dtype.is_bool else 0
         zero = to_tensor(empty, x.dtype.base_dtype, name="zeros")
         there = cast(apply("NotEqual", x, zero), dtypes.int64)
-        return cast(_reduce("Sum", there, axis, keepdims, None), dtype)
+        counts: Tensor = cast(_reduce("Sum", there, axis, keepdims, None), dtype)
+        return counts
 
 
-def _place(kind: str, public: str, what: str) -> Callable:
+def _place(kind: str, public: str, what: str) -> Callable[..., Tensor]:
     def find(
-        input: Any,
-        axis: Any = None,
+        input: TensorLike,
+        axis: TensorLike = None,
         name: str | None = None,
-        dimension: Any = None,
-        output_type: Any = dtypes.int64,
+        dimension: TensorLike = None,
+        output_type: DTypeLike = dtypes.int64,
     ) -> Tensor:
         axis = _renamed("dimension", dimension, "axis", axis)
-        return apply_any(kind, input, 0 if axis is None else axis, output_type=output_type, name=name)
+        return apply(kind, input, 0 if axis is None else axis, output_type=output_type, name=name)
 
     find.__name__ = find.__qualname__ = public
     find.__doc__ = f"Where along `axis` (default 0) the {what} element is; the first of equal ones."
@@ -171,12 +175,16 @@ argmax, argmin = _place("ArgMax", "argmax", "largest"), _place("ArgMin", "argmin
 
 
 @export("arg_max")
-def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+def arg_max(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
     """The old form of `tf.argmax`."""
     return apply("ArgMax", input, dimension, output_type=output_type, name=name)
 
 
 @export("arg_min")
-def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+def arg_min(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
     """The old form of `tf.argmin`."""
     return apply("ArgMin", input, dimension, output_type=output_type, name=name)

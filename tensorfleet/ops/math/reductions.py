@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import is_numpy
@@ -76,7 +79,9 @@ def _all_axes(axes: Tensor, x: Tensor) -> bool:
     return limit.op.type == "Rank" and limit.op._inputs[0] is x and [int(b) for b in bounds] == [0, 1]
 
 
-def _reduction(name: str, types: str = "number", examples: Any = None) -> Any:
+def _reduction(
+    name: str, types: str = "number", examples: Sequence[case] | None = None
+) -> Callable[[Kernel], Kernel]:
     signature = "input: T, reduction_indices: Tidx -> output: T"
     attrs = f"keep_dims: bool = false; T: {types}; Tidx: index = int32"
     if types == "bool":
@@ -92,7 +97,7 @@ def _reduction(name: str, types: str = "number", examples: Any = None) -> Any:
     )
 
 
-def _axes(x: Any, indices: Any) -> tuple[int, ...]:
+def _axes(x: Array, indices: Array) -> tuple[int, ...]:
     """The axes to reduce, each once and not negative."""
     axes = ints(indices)
     if len(axes) == 1 and 0 <= axes[0] < x.ndim:
@@ -106,23 +111,24 @@ def _axes(x: Any, indices: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _count(x: Any, axes: tuple[int, ...]) -> int:
+def _count(x: Array, axes: tuple[int, ...]) -> int:
     return math.prod([x.shape[a] for a in axes])
 
 
 @_reduction("Sum")
-def _sum(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _sum(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     w = wide(x)
     total = w.sum(axis=_axes(x, indices), dtype=w.dtype, keepdims=keep_dims)
-    return total if w is x else total.astype(x.dtype)
+    result: Array = total if w is x else total.astype(x.dtype)
+    return result
 
 
 @gradient("Sum")
-def _sum_grad(op: Operation, dy: Any) -> Any:
+def _sum_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return spread(op, dy), None
 
 
-def spread(op: Operation, dy: Tensor) -> Any:
+def spread(op: Operation, dy: Tensor) -> Tensor:
     """A tensor of the reduced shape repeated to the shape of what was reduced."""
     x, indices = op.inputs[0], op.inputs[1]
     axes = static_value(op, 1)
@@ -141,7 +147,7 @@ def spread(op: Operation, dy: Tensor) -> Any:
     return apply("BroadcastTo", apply("Reshape", dy, kept_shape(x, indices, shape)), shape)
 
 
-def kept_shape(x: Tensor, indices: Tensor, shape: Tensor) -> Any:
+def kept_shape(x: Tensor, indices: Tensor, shape: Tensor) -> Array | Tensor:
     """The shape of `x` with 1 in place of every reduced axis."""
     axes = constant_value(indices)
     if x.shape.is_fully_defined() and axes is not None:
@@ -159,19 +165,20 @@ def kept_shape(x: Tensor, indices: Tensor, shape: Tensor) -> Any:
 
 
 @_reduction("Mean")
-def _mean(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _mean(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     axes = _axes(x, indices)
     if is_whole(x):
         total = xp.sum(x, axis=axes, dtype=np.int64, keepdims=keep_dims)
         count = max(_count(x, axes), 1)
-        return (xp.sign(total) * (xp.abs(total) // count)).astype(x.dtype)
+        result: Array = (xp.sign(total) * (xp.abs(total) // count)).astype(x.dtype)
+        return result
     w = wide(x)
     total = xp.sum(w, axis=axes, dtype=w.dtype, keepdims=keep_dims)
     return xp.divide(total, np.asarray(_count(x, axes)).astype(w.dtype)).astype(x.dtype)
 
 
 @gradient("Mean")
-def _mean_grad(op: Operation, dy: Any) -> Any:
+def _mean_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     x, y = op.inputs[0], op.outputs[0]
     whole = spread(op, dy)
     before, after = x.shape.num_elements(), y.shape.num_elements()
@@ -190,13 +197,13 @@ def _reduced_sizes(op: Operation) -> Tensor:
 
 
 @_reduction("Prod", examples=_CASES[:4])
-def _prod(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _prod(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     w = wide(x)
     return xp.prod(w, axis=_axes(x, indices), dtype=w.dtype, keepdims=keep_dims).astype(x.dtype)
 
 
 @gradient("Prod")
-def _prod_grad(op: Operation, dy: Any) -> Any:
+def _prod_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     # Not y / x, which fails at zeros: the product of everything before times everything after.
     x, indices = op.inputs
     shape = apply("Shape", x)
@@ -218,37 +225,39 @@ def _prod_grad(op: Operation, dy: Any) -> Any:
     return apply("Reshape", spread(op, dy) * back, shape), None
 
 
-def _lowest(dtype: np.dtype) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> float:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
-def _highest(dtype: np.dtype) -> Any:
+def _highest(dtype: np.dtype[Any]) -> float:
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
 @_reduction("Max", "real", examples=_REAL_CASES)
-def _max(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _max(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     axes = _axes(x, indices)
     if x.size:
         # The function behind x.max(), which costs as much again to reach.
-        return (
+        result: Array = (
             np.maximum.reduce(x, axes, None, None, keep_dims) if xp is np else x.max(axes, keepdims=keep_dims)
         )
+        return result
     return xp.max(x, axis=axes, keepdims=keep_dims, initial=_lowest(x.dtype))
 
 
 @_reduction("Min", "real", examples=_REAL_CASES)
-def _min(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _min(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     axes = _axes(x, indices)
     if x.size:
-        return (
+        result: Array = (
             np.minimum.reduce(x, axes, None, None, keep_dims) if xp is np else x.min(axes, keepdims=keep_dims)
         )
+        return result
     return xp.min(x, axis=axes, keepdims=keep_dims, initial=_highest(x.dtype))
 
 
 @gradient("Max", "Min")
-def _extreme_grad(op: Operation, dy: Any) -> Any:
+def _extreme_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     x, indices = op.inputs
     kept = kept_shape(x, indices, apply("Shape", x))
     y = apply("Reshape", op.outputs[0], kept)
@@ -262,12 +271,12 @@ _LOGIC = [case(_TRUTH, _ALL), case(_TRUTH, _FIRST, keep_dims=True), case(_TRUTH[
 
 
 @_reduction("All", "bool", examples=_LOGIC)
-def _all(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _all(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     return xp.all(x, axis=_axes(x, indices), keepdims=keep_dims)
 
 
 @_reduction("Any", "bool", examples=_LOGIC)
-def _any(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _any(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     return xp.any(x, axis=_axes(x, indices), keepdims=keep_dims)
 
 
@@ -275,14 +284,14 @@ not_differentiable("All", "Any")
 
 
 @_reduction("EuclideanNorm", examples=_CASES[:3])
-def _euclidean_norm(xp: Any, x: Any, indices: Any, *, keep_dims: bool) -> Any:
+def _euclidean_norm(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     w = x.astype(np.float64) if is_whole(x) else wide(x)
     squares = xp.abs(w) ** 2 if w.dtype.kind == "c" else w * w
     return xp.sqrt(xp.sum(squares, axis=_axes(x, indices), keepdims=keep_dims)).astype(x.dtype)
 
 
 @gradient("EuclideanNorm")
-def _euclidean_norm_grad(op: Operation, dy: Any) -> Any:
+def _euclidean_norm_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     x, indices = op.inputs
     y = op.outputs[0]
     if not op.get_attr("keep_dims"):
@@ -316,7 +325,7 @@ def _arg_shape(op: Operation) -> TensorShape:
     return TensorShape._of(tuple(dims))
 
 
-def _arg(name: str, tidx: str, kinds: str) -> Any:
+def _arg(name: str, tidx: str, kinds: str) -> Callable[[Kernel], Kernel]:
     types = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, bool}"
     return op(
         name,
@@ -332,7 +341,7 @@ def _arg(name: str, tidx: str, kinds: str) -> Any:
     )
 
 
-def _arg_axis(x: Any, dimension: Any) -> int:
+def _arg_axis(x: Array, dimension: Array) -> int:
     axis = int(dimension)
     if not -x.ndim <= axis < x.ndim:
         raise errors.invalid(f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {axis}")
@@ -342,7 +351,7 @@ def _arg_axis(x: Any, dimension: Any) -> int:
     return axis
 
 
-def _first(xp: Any, x: Any, axis: int, which: str) -> Any:
+def _first(xp: ArrayModule, x: Array, axis: int, which: str) -> Array:
     """Where along an axis the least ("min") or the greatest ("max") comes first; a NaN is neither."""
     never: Any = np.array(-np.inf if which == "max" else np.inf, x.dtype) if is_float(x) else None
     if is_numpy(xp):
@@ -357,14 +366,16 @@ def _first(xp: Any, x: Any, axis: int, which: str) -> Any:
     best = getattr(xp, which)(x, axis=axis, keepdims=True)
     count = x.shape[axis]
     places = np.arange(count, dtype=np.int32).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
-    return xp.where(x == best, places, np.int32(count - 1)).min(axis=axis)
+    result: Array = xp.where(x == best, places, np.int32(count - 1)).min(axis=axis)
+    return result
 
 
-def _searched(x: np.ndarray, axis: int, which: str) -> np.ndarray:
+def _searched(x: Array, axis: int, which: str) -> Array:
     """What numpy finds, in parts of the first axis if it is not the one to search along."""
     search = getattr(np, f"arg{which}")
     if axis == 0 or not x.size:
-        return search(x, axis=axis)
+        result: Array = search(x, axis=axis)
+        return result
     found = np.empty(x.shape[:axis] + x.shape[axis + 1 :], np.intp)
     worth = _WORTH_SEARCHING if axis == x.ndim - 1 else _WORTH_SEARCHING_ACROSS
     work = lambda start, stop: search(x[start:stop], axis=axis, out=found[start:stop])  # noqa: E731
@@ -373,12 +384,12 @@ def _searched(x: np.ndarray, axis: int, which: str) -> np.ndarray:
 
 
 @_arg("ArgMax", "{int16, int32, int64}", "{int16, uint16, int32, int64}")
-def _arg_max(xp: Any, x: Any, dimension: Any, *, output_type: dtypes.DType) -> Any:
+def _arg_max(xp: ArrayModule, x: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:
     return _first(xp, x, _arg_axis(x, dimension), "max").astype(output_type.np_dtype)
 
 
 @_arg("ArgMin", "index", "index")
-def _arg_min(xp: Any, x: Any, dimension: Any, *, output_type: dtypes.DType) -> Any:
+def _arg_min(xp: ArrayModule, x: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:
     return _first(xp, x, _arg_axis(x, dimension), "min").astype(output_type.np_dtype)
 
 

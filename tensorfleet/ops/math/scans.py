@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels.arrays import is_numpy
@@ -24,7 +27,7 @@ _CASES = [
 ]
 
 
-def _scan(name: str, types: str, examples: Any) -> Any:
+def _scan(name: str, types: str, examples: Sequence[case]) -> Callable[[Kernel], Kernel]:
     return op(
         name,
         "x: T, axis: Tidx -> out: T",
@@ -35,7 +38,9 @@ def _scan(name: str, types: str, examples: Any) -> Any:
     )
 
 
-def _scanned(xp: Any, x: Any, axis: Any, f: Any, start: Any, exclusive: bool, reverse: bool) -> Any:
+def _scanned(
+    xp: ArrayModule, x: Array, axis: Array, f: Any, start: float, exclusive: bool, reverse: bool
+) -> Array:
     """Runs `f(array, axis)` forward or backward, shifted by one behind `start` when exclusive."""
     if np.ndim(axis):
         raise errors.invalid(f"ScanOp: axis must be a scalar, not [{','.join(map(str, np.shape(axis)))}]")
@@ -53,14 +58,14 @@ def _scanned(xp: Any, x: Any, axis: Any, f: Any, start: Any, exclusive: bool, re
     return (xp.flip(out, at) if reverse else out).astype(x.dtype)
 
 
-_WORTH_A_CALL = 64  # elements
+_MIN_ELEMENTS_PER_CALL = 64  # elements
 
 
-def _accumulated(xp: Any, f: Any, a: Any, axis: int) -> Any:
+def _accumulated(xp: ArrayModule, f: np.ufunc, a: Array, axis: int) -> Array:
     """`f` of all elements up to each. Numpy is slow along other axes than the last: a call for each place is faster."""
     if not is_numpy(xp):
         return (xp.cumsum if f is np.add else xp.cumprod)(a, axis=axis, dtype=a.dtype)
-    if axis % a.ndim == a.ndim - 1 or a.size <= _WORTH_A_CALL * a.shape[axis]:
+    if axis % a.ndim == a.ndim - 1 or a.size <= _MIN_ELEMENTS_PER_CALL * a.shape[axis]:
         return f.accumulate(a, axis, a.dtype)
     out = np.empty_like(a)
     before, *rest = zip(np.moveaxis(a, axis, 0), np.moveaxis(out, axis, 0), strict=True)
@@ -71,31 +76,35 @@ def _accumulated(xp: Any, f: Any, a: Any, axis: int) -> Any:
 
 
 @_scan("Cumsum", "number", [*_CASES, case(COMPLEX, np.array(0, np.int32))])
-def _cumsum(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def _cumsum(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     return _scanned(xp, x, axis, lambda a, i: _accumulated(xp, np.add, a, i), 0, exclusive, reverse)
 
 
 @gradient("Cumsum")
-def _cumsum_grad(op: Operation, dy: Any) -> Any:
+def _cumsum_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     flags = {"exclusive": op.get_attr("exclusive"), "reverse": not op.get_attr("reverse")}
     return apply("Cumsum", dy, op.inputs[1], **flags), None
 
 
 @export("math.cumsum", "cumsum")
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The running sum along `axis`; `exclusive` leaves the element out, `reverse` starts at the end."""
     return apply("Cumsum", x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 @_scan("Cumprod", "number", _CASES)
-def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+def _cumprod(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     return _scanned(xp, x, axis, lambda a, i: _accumulated(xp, np.multiply, a, i), 1, exclusive, reverse)
 
 
 @gradient("Cumprod")
-def _cumprod_grad(op: Operation, dy: Any) -> Any:
+def _cumprod_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     x, axis = op.inputs
     exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
     product = apply("Cumprod", x, axis, exclusive=exclusive, reverse=reverse)
@@ -105,18 +114,22 @@ def _cumprod_grad(op: Operation, dy: Any) -> Any:
 
 @export("math.cumprod", "cumprod")
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The running product along `axis`; `exclusive` leaves the element out, `reverse` starts at the end."""
     return apply("Cumprod", x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 @_scan("CumulativeLogsumexp", "floating", [_CASES[0], case(POSITIVE, np.array(0, np.int32), reverse=True)])
-def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
-    def run(a: Any, i: int) -> Any:
+def _cumulative_logsumexp(xp: ArrayModule, x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+    def run(a: Array, i: int) -> Array:
         if is_numpy(xp):
             return np.logaddexp.accumulate(a, axis=i)
-        from jax import lax
+        from tensorfleet.kernels.xla import lax
 
         return lax.cumlogsumexp(a, axis=i % a.ndim)
 
@@ -124,7 +137,7 @@ def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, revers
 
 
 @gradient("CumulativeLogsumexp")
-def _cumulative_logsumexp_grad(op: Operation, dy: Any) -> Any:
+def _cumulative_logsumexp_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     x, axis = op.inputs
     y = op.outputs[0]
     flags = {"exclusive": op.get_attr("exclusive"), "reverse": not op.get_attr("reverse")}
@@ -138,7 +151,11 @@ def _cumulative_logsumexp_grad(op: Operation, dy: Any) -> Any:
 
 @export("math.cumulative_logsumexp")
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The running `log(sum(exp(x)))` along `axis`."""
     return apply(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_op
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.fingerprint128 import fingerprint128
@@ -45,13 +48,15 @@ def _shapes(op: Operation) -> list[TensorShape]:
 class _Column:
     """Features of one column: for each example the positions of its weights and its values; and the weights."""
 
-    def __init__(self, rows: list, weights: np.ndarray) -> None:
+    def __init__(self, rows: list[tuple[Array, Array]], weights: Array) -> None:
         self.rows = rows
         self.before = weights.astype(np.float64).ravel()
         self.change = np.zeros_like(self.before)
 
 
-def _sparse_column(count: int, examples: Any, features: Any, values: Any, ids: Any, weights: Any) -> _Column:
+def _sparse_column(
+    count: int, examples: Array, features: Array, values: Array | None, ids: Array, weights: Array
+) -> _Column:
     if len(examples) != len(features):
         raise errors.invalid(f"Expected {len(examples)} feature indices, got {len(features)}.")
     if len(ids) != weights.size:
@@ -73,7 +78,7 @@ def _sparse_column(count: int, examples: Any, features: Any, values: Any, ids: A
     return _Column(rows, weights)
 
 
-def _dense_column(count: int, features: np.ndarray, weights: np.ndarray) -> _Column:
+def _dense_column(count: int, features: Array, weights: Array) -> _Column:
     values = features.reshape(count, -1).astype(np.float64)
     if values.shape[1] != weights.size:
         raise errors.invalid(
@@ -90,8 +95,9 @@ class _Pass:
         self.columns, self.l2, self.partitions = columns, l2, partitions
         self.shrinkage = l1 / l2
 
-    def shrunk(self, weights: np.ndarray) -> np.ndarray:
-        return np.sign(weights) * np.maximum(np.abs(weights) - self.shrinkage, 0)
+    def shrunk(self, weights: Array) -> Array:
+        result: Array = np.sign(weights) * np.maximum(np.abs(weights) - self.shrinkage, 0)
+        return result
 
     def scores(self, example: int) -> tuple[float, float, float]:
         """What the model gives for an example now and before the pass, and its squared length over `l2`."""
@@ -109,7 +115,7 @@ class _Pass:
             places, values = column.rows[example]
             column.change[places] += values * by
 
-    def order(self, state: np.ndarray, labels: Any, weights: Any, loss: Any, adaptive: bool) -> list[int]:
+    def order(self, state: Array, labels: Array, weights: Array, loss: Any, adaptive: bool) -> list[int]:
         """Which example comes when: any order, or rather those first that are farthest from their best step."""
         order = list(range(len(state)))
         if not adaptive:
@@ -130,7 +136,9 @@ class _Pass:
         return (picked + unseen)[: len(order)]
 
 
-def _ascend(columns: list[_Column], weights: Any, labels: Any, state: Any, attrs: dict) -> np.ndarray:
+def _ascend(
+    columns: list[_Column], weights: Array, labels: Array, state: Array, attrs: dict[str, Any]
+) -> Array:
     """The state of the examples after their steps, which change the weights."""
     loss, l2 = LOSSES[attrs["loss_type"]], attrs["l2"]
     run = _Pass(columns, attrs["l1"], l2, attrs["num_loss_partitions"])
@@ -146,7 +154,7 @@ def _ascend(columns: list[_Column], weights: Any, labels: Any, state: Any, attrs
     return state.astype(np.float32)
 
 
-def _optimize(op: Operation, inputs: tuple, adaptive: bool) -> tuple:
+def _optimize(op: Operation, inputs: tuple[Any, ...], adaptive: bool) -> tuple[Array, ...]:
     examples, features, values, dense, weights, labels, ids, sparse_weights, dense_weights, state = inputs
     count = len(weights)
     if labels.shape != weights.shape:
@@ -190,7 +198,7 @@ _CALL = case(
     host=True,
     examples=[_CALL],
 )
-def _sdca_optimizer(ctx: Any, *inputs: Any, adaptative: bool) -> tuple:
+def _sdca_optimizer(ctx: HostContext, *inputs: Any, adaptative: bool) -> tuple[Array, ...]:
     return _optimize(ctx.op, inputs, adaptative)
 
 
@@ -202,7 +210,7 @@ def _sdca_optimizer(ctx: Any, *inputs: Any, adaptative: bool) -> tuple:
     host=True,
     examples=[_CALL],
 )
-def _sdca_optimizer_v2(ctx: Any, *inputs: Any, adaptive: bool) -> tuple:
+def _sdca_optimizer_v2(ctx: HostContext, *inputs: Any, adaptive: bool) -> tuple[Array, ...]:
     return _optimize(ctx.op, inputs, adaptive)
 
 
@@ -218,7 +226,7 @@ def _two_for_each(op: Operation) -> TensorShape:
     host=True,
     examples=[case(np.array([b"", b"abc", b"a longer name of an example"], object))],
 )
-def _sdca_fprint(ctx: Any, given: Any) -> Any:
+def _sdca_fprint(ctx: HostContext, given: Array) -> Array:
     found = [fingerprint128(text) for text in given.tolist()]
     return np.array(found, np.uint64).reshape(-1, 2).view(np.int64)
 
@@ -229,7 +237,7 @@ def _sdca_fprint(ctx: Any, given: Any) -> Any:
     "num_features: int >= 0; l1: float; l2: float",
     updates=["weights"],
 )
-def _sdca_shrink(xp: Any, weights: Any, *, l1: float, l2: float) -> Any:
+def _sdca_shrink(xp: ArrayModule, weights: list[Array], *, l1: float, l2: float) -> Any:
     limit = np.float32(l1 / l2)
     return tuple(xp.sign(w) * xp.maximum(xp.abs(w) - limit, np.float32(0)) for w in weights)
 
@@ -239,16 +247,16 @@ not_differentiable("SdcaOptimizer", "SdcaOptimizerV2", "SdcaFprint", "SdcaShrink
 
 @export("train.sdca_optimizer")
 def sdca_optimizer(
-    sparse_example_indices: Any,
-    sparse_feature_indices: Any,
-    sparse_feature_values: Any,
-    dense_features: Any,
-    example_weights: Any,
-    example_labels: Any,
-    sparse_indices: Any,
-    sparse_weights: Any,
-    dense_weights: Any,
-    example_state_data: Any,
+    sparse_example_indices: TensorLike,
+    sparse_feature_indices: TensorLike,
+    sparse_feature_values: TensorLike,
+    dense_features: TensorLike,
+    example_weights: TensorLike,
+    example_labels: TensorLike,
+    sparse_indices: TensorLike,
+    sparse_weights: TensorLike,
+    dense_weights: TensorLike,
+    example_state_data: TensorLike,
     loss_type: str,
     l1: float,
     l2: float,
@@ -278,12 +286,12 @@ def sdca_optimizer(
 
 
 @export("train.sdca_fprint")
-def sdca_fprint(input: Any, name: str | None = None) -> Tensor:
+def sdca_fprint(input: TensorLike, name: str | None = None) -> Tensor:
     """Two numbers for each name of an example, which tell it apart from all others."""
     return apply("SdcaFprint", input, name=name)
 
 
 @export("train.sdca_shrink_l1")
-def sdca_shrink_l1(weights: Any, l1: float, l2: float, name: str | None = None) -> Operation:
+def sdca_shrink_l1(weights: Iterable[TensorLike], l1: float, l2: float, name: str | None = None) -> Operation:
     """Moves weights of variables towards zero by `l1 / l2`, and leaves those there that come to it."""
     return apply_op("SdcaShrinkL1", list(weights), l1=l1, l2=l2, name=name)

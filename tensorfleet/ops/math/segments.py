@@ -12,8 +12,10 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check, HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -42,7 +44,7 @@ def _sorted_shape(op: Operation) -> TensorShape:
     return TensorShape._of((None, *data.as_list()[1:]))
 
 
-def _sorted(name: str, types: str = "number") -> Any:
+def _sorted(name: str, types: str = "number") -> Callable[[Kernel], Kernel]:
     examples = [case(_ROWS, _IDS), case(_ROWS[:, 0].astype(np.float64), _IDS.astype(np.int64))]
     if name != "SegmentMean":
         examples.append(case(INTS, np.array([0, 2], np.int32)))
@@ -56,7 +58,7 @@ def _sorted(name: str, types: str = "number") -> Any:
     )
 
 
-def _check_sorted(data: Any, ids: Any) -> int:
+def _check_sorted(data: Array, ids: Array) -> int:
     """How many groups there are; raises unless the ids fit the rows and grow."""
     if ids.ndim != 1 or ids.shape[0] != data.shape[0]:
         raise errors.invalid(
@@ -70,7 +72,7 @@ def _check_sorted(data: Any, ids: Any) -> int:
     return int(ids[-1]) + 1
 
 
-def disorder(ids: Any) -> str:
+def disorder(ids: Array) -> str:
     """What is wrong with ids of groups that do not grow from zero: what TensorFlow, going through them, meets first."""
     count = int(ids[-1]) + 1
     if count <= 0:
@@ -84,12 +86,14 @@ def disorder(ids: Any) -> str:
     return f"Segment id {here} out of range [0, {count}), {reason}"
 
 
-def _by_group(data: Any, ids: Any, ufunc: Any, empty: Any) -> Any:
+def _by_group(data: Array, ids: Array, ufunc: np.ufunc, empty: int) -> Array:
     """`ufunc` over the rows of each group; `empty` for groups without rows."""
     return in_groups(wide(data), ids, _check_sorted(data, ids), ufunc, empty).astype(data.dtype, copy=False)
 
 
-def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any = None) -> Any:
+def in_groups(
+    data: Array, ids: Array, count: int, ufunc: np.ufunc, empty: int, rows: Array | None = None
+) -> Array:
     """`ufunc` over the rows of each of `count` groups, whose ids grow; `rows` tells which of the data they are.
 
     Ids need not grow where `sums_in_any_order` says so.
@@ -112,17 +116,19 @@ def in_groups(data: Any, ids: Any, count: int, ufunc: Any, empty: Any, rows: Any
     return out
 
 
-def sums_in_any_order(data: Any, ufunc: Any) -> bool:
+def sums_in_any_order(data: Array, ufunc: np.ufunc) -> bool:
     """Whether rows are added one after the other to where they belong, which is the fastest way."""
     narrow = math.prod(data.shape[1:]) <= NARROW
     return (ufunc is np.add and (narrow or adds_rows(data))) or (ufunc is np.multiply and narrow)
 
 
-_TOGETHER = 64  # rows of each group that are joined with the same rows of all others at once
-_PART = 1 << 21  # elements that are worth a thread of their own: steps of fewer wait for each other
+_ROWS_AT_ONCE = 64  # rows of each group that are joined with the same rows of all others at once
+_ELEMENTS_PER_THREAD = (
+    1 << 21
+)  # elements that are worth a thread of their own: steps of fewer wait for each other
 
 
-def reduced(data: Any, starts: Any, ufunc: Any, rows: Any = None) -> Any:
+def reduced(data: Array, starts: Array, ufunc: np.ufunc, rows: Array | None = None) -> Array:
     """`ufunc` over the rows from each start to the next; `rows` tells which of the data they are."""
     count = len(data if rows is None else rows)
     if len(starts) == count:  # one row each
@@ -134,54 +140,57 @@ def reduced(data: Any, starts: Any, ufunc: Any, rows: Any = None) -> Any:
         _reduce(data, starts[first:last], lengths[first:last], ufunc, rows, out[first:last])
 
     elements = count * math.prod(data.shape[1:])
-    in_parts(some, len(starts), len(starts) * _PART // max(elements, 1) + 1)
+    in_parts(some, len(starts), len(starts) * _ELEMENTS_PER_THREAD // max(elements, 1) + 1)
     return out
 
 
-def _reduce(data: Any, starts: Any, lengths: Any, ufunc: Any, rows: Any, out: Any) -> None:
+def _reduce(
+    data: Array, starts: Array, lengths: Array, ufunc: np.ufunc, rows: Array | None, out: Array
+) -> None:
     """The first rows of all groups, then the second ...
 
     `ufunc.reduceat` along the first axis walks the columns one by one, ten times as slow.
     """
-    places = (lambda at: at) if rows is None else rows.__getitem__
+    places: Callable[[Any], Any] = (lambda at: at) if rows is None else rows.__getitem__
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
     joined = np.take(data, places(starts), axis=0)
     others = np.empty_like(joined)
-    longer = np.searchsorted(-lengths, -np.arange(_TOGETHER + 1)).tolist()  # groups longer than k come first
-    for k in range(1, min(int(lengths[0]), _TOGETHER)):
+    longer = np.searchsorted(
+        -lengths, -np.arange(_ROWS_AT_ONCE + 1)
+    ).tolist()  # groups longer than k come first
+    for k in range(1, min(int(lengths[0]), _ROWS_AT_ONCE)):
         active = longer[k]
         some = joined[:active]
         np.take(data, places(starts[:active] + k), axis=0, out=others[:active], mode="clip")
         ufunc(some, others[:active], out=some)
-    for i in range(longer[_TOGETHER]):
-        rest = data[places(slice(starts[i] + _TOGETHER, starts[i] + lengths[i]))]
+    for i in range(longer[_ROWS_AT_ONCE]):
+        rest = data[places(slice(starts[i] + _ROWS_AT_ONCE, starts[i] + lengths[i]))]
         joined[i] = ufunc(joined[i], ufunc.reduce(rest, axis=0))
     out[order] = joined
 
 
 @_sorted("SegmentSum")
-def _segment_sum(ctx: Any, data: Any, ids: Any) -> Any:
+def _segment_sum(ctx: HostContext, data: Array, ids: Array) -> Array:
     return _by_group(data, ids, np.add, 0)
 
 
-@gradient("SegmentSum")
-def _segment_sum_grad(op: Operation, dy: Any) -> Any:
-    return apply("GatherV2", dy, op.inputs[1], np.int32(0)), None
+gradient("SegmentSum")(lambda op, dy: (apply("GatherV2", dy, op.inputs[1], np.int32(0)), None))
 
 
 @_sorted("SegmentMean")
-def _segment_mean(ctx: Any, data: Any, ids: Any) -> Any:
+def _segment_mean(ctx: HostContext, data: Array, ids: Array) -> Array:
     total = _by_group(wide(data), ids, np.add, 0)
     counts = np.maximum(np.bincount(ids, minlength=len(total)), 1).reshape((-1,) + (1,) * (data.ndim - 1))
     if is_whole(data):
-        return np.trunc(total / counts).astype(data.dtype)
+        result: Array = np.trunc(total / counts).astype(data.dtype)
+        return result
     total /= counts.astype(total.dtype)
     return total.astype(data.dtype, copy=False)
 
 
 @gradient("SegmentMean")
-def _segment_mean_grad(op: Operation, dy: Any) -> Any:
+def _segment_mean_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     data, ids = op.inputs
     ones = apply("OnesLike", apply("Cast", ids, DstT=dy.dtype.base_dtype))
     counts = apply("SegmentSum", ones, ids)
@@ -204,12 +213,12 @@ def _column(vector: Tensor, like: Tensor) -> Tensor:
 
 
 @_sorted("SegmentProd")
-def _segment_prod(ctx: Any, data: Any, ids: Any) -> Any:
+def _segment_prod(ctx: HostContext, data: Array, ids: Array) -> Array:
     return _by_group(data, ids, np.multiply, 1)
 
 
 @gradient("SegmentProd")
-def _segment_prod_grad(op: Operation, dy: Any) -> Any:
+def _segment_prod_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     # With one zero in a group only that element has a gradient; with two, none has.
     data, ids = op.inputs
     zero = apply("Equal", data, constant_like(0, data))
@@ -223,17 +232,17 @@ def _segment_prod_grad(op: Operation, dy: Any) -> Any:
 
 
 @_sorted("SegmentMax", "real")
-def _segment_max(ctx: Any, data: Any, ids: Any) -> Any:
+def _segment_max(ctx: HostContext, data: Array, ids: Array) -> Array:
     return _by_group(data, ids, np.maximum, 0)
 
 
 @_sorted("SegmentMin", "real")
-def _segment_min(ctx: Any, data: Any, ids: Any) -> Any:
+def _segment_min(ctx: HostContext, data: Array, ids: Array) -> Array:
     return _by_group(data, ids, np.minimum, 0)
 
 
 @gradient("SegmentMax", "SegmentMin")
-def _segment_extreme_grad(op: Operation, dy: Any) -> Any:
+def _segment_extreme_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     data, ids = op.inputs
     zero = np.int32(0)
     chosen = apply("Equal", data, apply("GatherV2", op.outputs[0], ids, zero))
@@ -242,9 +251,9 @@ def _segment_extreme_grad(op: Operation, dy: Any) -> Any:
     return where(chosen, share, 0), None
 
 
-def _public(kind: str, public: str, what: str) -> Callable:
-    def reduce(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-        return apply_any(kind, data, segment_ids, name=name)
+def _public(kind: str, public: str, what: str) -> Callable[..., Tensor]:
+    def reduce(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+        return apply(kind, data, segment_ids, name=name)
 
     reduce.__name__ = reduce.__qualname__ = public
     reduce.__doc__ = f"{what} of the rows of each group; `segment_ids` must grow."
@@ -272,7 +281,7 @@ def _unsorted_shape(op: Operation) -> TensorShape:
     return TensorShape._of((first, *data.as_list()[ids.rank :]))
 
 
-def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Any:
+def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Callable[[Kernel], Kernel]:
     three = np.array(3, np.int32)
     return op(
         name,
@@ -289,7 +298,9 @@ def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Any:
     )
 
 
-def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, check: Any) -> Any:
+def _scatter(
+    xp: ArrayModule, data: Array, ids: Array, num: Array, kind: str, start: float, check: Check
+) -> Array:
     """Rows gathered into `num` groups by numpy's or jax's indexed update; negative ids are dropped."""
     count = int(num)
     if data.shape[: ids.ndim] != ids.shape:
@@ -311,38 +322,34 @@ def _scatter(xp: Any, data: Any, ids: Any, num: Any, kind: str, start: Any, chec
         if places.size:
             accumulate(combine, out, places, rows)
     else:
-        out = getattr(xp.full(shape, start, w.dtype).at[places], kind)(rows)
+        from tensorfleet.kernels.xla import at
+
+        out = getattr(at(xp.full(shape, start, w.dtype), places), kind)(rows)
     return out[:count].astype(data.dtype, copy=False)
 
 
-def one_each(ids: np.ndarray) -> bool:
+def one_each(ids: Array) -> bool:
     """Whether the rows are in groups of their own, one after the other."""
     return bool((ids == np.arange(len(ids))).all())
 
 
-def _least(dtype: np.dtype) -> Any:
-    import ml_dtypes
+def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the largest number of a type."""
+    from ml_dtypes import finfo, iinfo
 
-    return np.iinfo(dtype).min if dtype.kind in "iu" else float(ml_dtypes.finfo(dtype).min)
-
-
-def _most(dtype: np.dtype) -> Any:
-    import ml_dtypes
-
-    return np.iinfo(dtype).max if dtype.kind in "iu" else float(ml_dtypes.finfo(dtype).max)
+    limits: Any = (iinfo if dtype.kind in "iu" else finfo)(dtype)
+    return limits.min, limits.max
 
 
 @_unsorted("UnsortedSegmentSum", tindices="{int16, int32, int64}")
-def _unsorted_sum(xp: Any, data: Any, ids: Any, num: Any, *, check: Any) -> Any:
+def _unsorted_sum(xp: ArrayModule, data: Array, ids: Array, num: Array, *, check: Check) -> Array:
     return _scatter(xp, data, ids, num, "add", 0, check)
 
 
-@gradient("UnsortedSegmentSum")
-def _unsorted_sum_grad(op: Operation, dy: Any) -> Any:
-    return _gather_or_zero(dy, op.inputs[1], op.inputs[0]), None, None
+gradient("UnsortedSegmentSum")(lambda op, dy: (_gather_or_zero(dy, op.inputs[1], op.inputs[0]), None, None))
 
 
-def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Any:
+def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Tensor:
     """The row of each id; zeros where the id is negative."""
     found = apply("GatherV2", rows, apply("Maximum", ids, constant_like(0, ids)), np.int32(0))
     there = apply("GreaterEqual", ids, constant_like(0, ids))
@@ -350,17 +357,17 @@ def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Any:
 
 
 @_unsorted("UnsortedSegmentMax", "real")
-def _unsorted_max(xp: Any, data: Any, ids: Any, num: Any, *, check: Any) -> Any:
-    return _scatter(xp, data, ids, num, "max", _least(data.dtype), check)
+def _unsorted_max(xp: ArrayModule, data: Array, ids: Array, num: Array, *, check: Check) -> Array:
+    return _scatter(xp, data, ids, num, "max", _limits(data.dtype)[0], check)
 
 
 @_unsorted("UnsortedSegmentMin", "real")
-def _unsorted_min(xp: Any, data: Any, ids: Any, num: Any, *, check: Any) -> Any:
-    return _scatter(xp, data, ids, num, "min", _most(data.dtype), check)
+def _unsorted_min(xp: ArrayModule, data: Array, ids: Array, num: Array, *, check: Check) -> Array:
+    return _scatter(xp, data, ids, num, "min", _limits(data.dtype)[1], check)
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
-def _unsorted_extreme_grad(op: Operation, dy: Any) -> Any:
+def _unsorted_extreme_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     data, ids, num = op.inputs
     there = _column(apply("GreaterEqual", ids, constant_like(0, ids)), data)
     chosen = apply("LogicalAnd", apply("Equal", data, _gather_or_zero(op.outputs[0], ids, data)), there)
@@ -369,12 +376,12 @@ def _unsorted_extreme_grad(op: Operation, dy: Any) -> Any:
 
 
 @_unsorted("UnsortedSegmentProd")
-def _unsorted_prod(xp: Any, data: Any, ids: Any, num: Any, *, check: Any) -> Any:
+def _unsorted_prod(xp: ArrayModule, data: Array, ids: Array, num: Array, *, check: Check) -> Array:
     return _scatter(xp, data, ids, num, "multiply", 1, check)
 
 
 @gradient("UnsortedSegmentProd")
-def _unsorted_prod_grad(op: Operation, dy: Any) -> Any:
+def _unsorted_prod_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     # With one zero in a group only that element has a gradient; with two, none has.
     data, ids, num = op.inputs
     zero = apply("Equal", data, constant_like(0, data))
@@ -388,9 +395,14 @@ def _unsorted_prod_grad(op: Operation, dy: Any) -> Any:
     return _gather_or_zero(dy, ids, data) * partial, None, None
 
 
-def _public_unsorted(kind: str, public: str, what: str) -> Callable:
-    def reduce(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-        return apply_any(kind, data, segment_ids, num_segments, name=name)
+def _public_unsorted(kind: str, public: str, what: str) -> Callable[..., Tensor]:
+    def reduce(
+        data: TensorLike,
+        segment_ids: TensorLike,
+        num_segments: int,
+        name: str | None = None,
+    ) -> Tensor:
+        return apply(kind, data, segment_ids, num_segments, name=name)
 
     reduce.__name__ = reduce.__qualname__ = public
     reduce.__doc__ = f"{what} of the elements of each of `num_segments` groups; negative ids are left out."
@@ -403,7 +415,7 @@ unsorted_segment_max = _public_unsorted("UnsortedSegmentMax", "unsorted_segment_
 unsorted_segment_min = _public_unsorted("UnsortedSegmentMin", "unsorted_segment_min", "The smallest")
 
 
-def _counted(data: Tensor, ids: Tensor, num: Any) -> tuple[Any, Any]:
+def _counted(data: Tensor, ids: Tensor, num: TensorLike) -> tuple[Tensor, Tensor]:
     """The sum of each group and how many elements it has (at least 1), shaped to divide one by the other."""
     ones = apply("Fill", apply("Shape", ids), constant_like(1, data))
     counts = apply("UnsortedSegmentSum", ones, ids, num)
@@ -412,7 +424,9 @@ def _counted(data: Tensor, ids: Tensor, num: Any) -> tuple[Any, Any]:
 
 
 @export("math.unsorted_segment_mean", "unsorted_segment_mean")
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """The mean of the elements of each group; 0 for an empty one."""
     with name_scope(name, "UnsortedSegmentMean"):
         total, count = _counted(to_tensor(data), to_tensor(segment_ids), num_segments)
@@ -421,7 +435,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 @export("math.unsorted_segment_sqrt_n", "unsorted_segment_sqrt_n")
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """The sum of the elements of each group, divided by the square root of their number."""
     with name_scope(name, "UnsortedSegmentSqrtN"):

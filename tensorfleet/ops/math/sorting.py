@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
@@ -43,25 +45,27 @@ def _top_k_shape(op: Operation) -> TensorShape:
     return TensorShape._of((*dims[:-1], k))
 
 
-_FIRST_BLOCK = 64  # elements that are compared at once with the least of the largest; later blocks are longer
-_MOST_IN_HEAPS = (
+_FIRST_BLOCK_ELEMENTS = (
+    64  # elements that are compared at once with the least of the largest; later blocks are longer
+)
+_MAX_HEAP_ELEMENTS = (
     1 << 15
 )  # more are given in order, which is allowed too: numpy's sorting is faster than our heaps
-_FEW = 32  # up to so many, or so small a part of all, XLA's own top_k is the faster
+_MAX_XLA_TOP_K = 32  # up to so many, or so small a part of all, XLA's own top_k is the faster
 
 
-def _packs(x: Any, k: int) -> bool:
+def _packs(x: Array, k: int) -> bool:
     """Whether an element and its position fit into one 64-bit integer, and sorting these pays."""
     kind = np.dtype(x.dtype)
-    return k > max(_FEW, x.shape[-1] // 64) and kind.itemsize <= 4 and kind.kind in "iuf"
+    return k > max(_MAX_XLA_TOP_K, x.shape[-1] // 64) and kind.itemsize <= 4 and kind.kind in "iuf"
 
 
-def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
+def _by_packed_sort(xp: ArrayModule, x: Array, k: int) -> tuple[Array, Array]:
     """The largest k by sorting integers that hold an element, turned around, and its position.
 
     XLA sorts whole integers several times as fast as floats, or pairs.
     """
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     narrow = x.dtype
     floats = np.dtype(narrow).kind == "f"
@@ -83,7 +87,7 @@ def _by_packed_sort(xp: Any, x: Any, k: int) -> tuple:
     return lax.bitcast_convert_type(bits, np.float32).astype(narrow), packed & np.int64(0xFFFFFFFF)
 
 
-def _left_in_heaps(x: np.ndarray, k: int) -> np.ndarray:
+def _left_in_heaps(x: Array, k: int) -> Array:
     """Where the largest k are, in the order in which TensorFlow leaves them: that of the heap that collects them."""
     rows = x.reshape(-1, x.shape[-1])
     picked = np.empty((len(rows), k), np.int64)
@@ -92,12 +96,12 @@ def _left_in_heaps(x: np.ndarray, k: int) -> np.ndarray:
     return picked.reshape(*x.shape[:-1], k)
 
 
-def _heap(row: np.ndarray, k: int) -> list[tuple[Any, int]]:
+def _heap(row: Array, k: int) -> list[tuple[Any, int]]:
     """The largest k and their places, counted downward: of equal elements the first is the largest."""
     heap = [(v, -i) for i, v in enumerate(row[: k + 1].tolist())]
     heapq.heapify(heap)
     heapq.heappop(heap)
-    start, length = k + 1, _FIRST_BLOCK
+    start, length = k + 1, _FIRST_BLOCK_ELEMENTS
     while start < len(row):
         block = row[start : start + length]
         places = np.flatnonzero(block > heap[0][0])  # few: the others are not among the largest so far
@@ -127,8 +131,10 @@ def _heap(row: np.ndarray, k: int) -> list[tuple[Any, int]]:
         case(np.array([1, -0.0, 0, -2], np.float16), np.int32(3), grad=False),
     ],
 )
-def _top_k_v2(xp: Any, x: Any, k: Any, *, sorted: bool, index_type: DType) -> tuple:
-    k, kind = int(k), index_type.np_dtype
+def _top_k_v2(
+    xp: ArrayModule, x: Array, number: Array, *, sorted: bool, index_type: DType
+) -> tuple[Array, Array]:
+    k, kind = int(number), index_type.np_dtype
     if not x.shape:
         raise invalid("input must be >= 1-D, got shape []")
     if k < 0:
@@ -136,7 +142,7 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, sorted: bool, index_type: DType) -> tu
     if k > x.shape[-1]:
         raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
     if not is_numpy(xp):
-        from jax import lax
+        from tensorfleet.kernels.xla import lax
 
         if k == 1:
             indices = xp.argmax(x, axis=-1, keepdims=True)
@@ -149,7 +155,7 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, sorted: bool, index_type: DType) -> tu
     if k == 1:
         picked = x.argmax(-1, keepdims=True)
         return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
-    if not sorted and 1 < k < x.shape[-1] and x.size // x.shape[-1] * k <= _MOST_IN_HEAPS:
+    if not sorted and 1 < k < x.shape[-1] and x.size // x.shape[-1] * k <= _MAX_HEAP_ELEMENTS:
         picked = _left_in_heaps(x, k)
         return np.take_along_axis(x, picked, axis=-1), picked.astype(kind)
     # Sorted backward, so that of equal elements the first comes first.
@@ -159,7 +165,7 @@ def _top_k_v2(xp: Any, x: Any, k: Any, *, sorted: bool, index_type: DType) -> tu
 
 
 @gradient("TopKV2")
-def _top_k_grad(op: Operation, dy: Any, _: Any) -> Any:
+def _top_k_grad(op: Operation, dy: Tensor, _: Tensor) -> tuple[Tensor, None]:
     x, picked = op._inputs[0], op._outputs[1]
     size, k = shape_of(x), shape_of(picked)[-1]
     columns = size[-1]
@@ -179,7 +185,7 @@ class TopKV2(NamedTuple):
 
 
 @export("nn.top_k", "math.top_k")
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The `k` largest entries of the last dimension, and where they are."""
     return TopKV2(*apply_list("TopKV2", input, k, sorted=sorted, name=name))
 
@@ -189,11 +195,11 @@ def _in_top_k_shape(op: Operation) -> TensorShape:
     return vector_of(rows[0] if rows else None).merge_with(op._inputs[1].shape)
 
 
-_WORTH_DIVIDING = 1 << 18  # elements that one of several threads goes through
+_ELEMENTS_PER_THREAD = 1 << 18  # elements that one of several threads goes through
 _FITS_BYTE, _SQUARE_FITS = 255, 46_341
 
 
-def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+def _in_top_k(xp: ArrayModule, predictions: Array, targets: Array, k: Array | int) -> Array:
     if len(predictions) != len(targets):
         raise errors.invalid(
             f"First dimension of predictions {len(predictions)} must match length of targets {len(targets)}"
@@ -207,15 +213,17 @@ def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     if is_numpy(xp):
         among = np.empty(len(targets), bool)
         work = lambda a, b: _among(predictions[a:b], mine[a:b], k, among[a:b])  # noqa: E731
-        in_parts(work, len(targets), -(-_WORTH_DIVIDING // classes))
-        return known & among
+        in_parts(work, len(targets), -(-_ELEMENTS_PER_THREAD // classes))
+        hits: Array = known & among
+        return hits
     # One sum tells both: with a number that is not finite there are more above than there can be.
     kind: Any = np.int32 if classes < _SQUARE_FITS else np.int64
     above = xp.where(xp.isfinite(predictions), (predictions > mine).astype(kind), kind(classes)).sum(axis=1)
-    return known & (above < classes) & (above < k)
+    found: Array = known & (above < classes) & (above < k)
+    return found
 
 
-def _among(predictions: np.ndarray, mine: np.ndarray, k: Any, among: np.ndarray) -> None:
+def _among(predictions: Array, mine: Array, k: Array | int, among: Array) -> None:
     """Notes for each row whether all are finite and fewer than `k` are above one of them."""
     larger = (predictions > mine).view(np.uint8)
     above = np.zeros(len(predictions), np.int64)
@@ -237,7 +245,7 @@ _TARGETS = np.array([0, 2], np.int32)
     shape=_in_top_k_shape,
     examples=[case(_X, _TARGETS, np.int32(1)), case(_X, np.array([9, 0]), np.int64(3))],
 )
-def _in_top_k_v2(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+def _in_top_k_v2(xp: ArrayModule, predictions: Array, targets: Array, k: Array) -> Array:
     return _in_top_k(xp, predictions, targets, k)
 
 
@@ -248,7 +256,7 @@ def _in_top_k_v2(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     shape=_in_top_k_shape,
     examples=[case(_X, _TARGETS, k=2)],
 )
-def _in_top_k_v1(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+def _in_top_k_v1(xp: ArrayModule, predictions: Array, targets: Array, *, k: int) -> Array:
     return _in_top_k(xp, predictions, targets, k)
 
 
@@ -256,7 +264,7 @@ not_differentiable("InTopK", "InTopKV2")
 
 
 @export("nn.in_top_k", "math.in_top_k")
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
     """For each row, whether the target class is among the `k` highest predictions."""
     with name_scope(name, "in_top_k"):
         return apply("InTopKV2", predictions, targets, k)
@@ -266,7 +274,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 
 @export("sort")
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """The values in order along `axis`; `direction` is "ASCENDING" or "DESCENDING"."""
     with name_scope(name, "sort"):
         return _sorted(values, axis, direction, positions=False)
@@ -274,14 +282,18 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 
 @export("argsort")
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The positions that would put the values in order along `axis`."""
     with name_scope(name, "argsort"):
         return _sorted(values, axis, direction, positions=True)
 
 
-def _sorted(values: Any, axis: Any, direction: str, positions: bool) -> Tensor:
+def _sorted(values: TensorLike, axis: int, direction: str, positions: bool) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
     at = constant_value(to_tensor(axis, name="axis"))
@@ -293,7 +305,7 @@ def _sorted(values: Any, axis: Any, direction: str, positions: bool) -> Tensor:
     # Turning the order around: a bitwise complement for integers, whose smallest value has no negative.
     kind = values.dtype.base_dtype
     if kind.is_integer and kind.name.startswith("u"):
-        turn = lambda v: apply("Sub", np.array(kind.max, kind.np_dtype), v)  # noqa: E731
+        turn: Callable[[Tensor], Tensor] = lambda v: apply("Sub", np.array(kind.max, kind.np_dtype), v)  # noqa: E731
     elif kind.is_integer:
         turn = lambda v: apply("Neg", v) - 1  # noqa: E731
     else:
@@ -324,9 +336,9 @@ def _swap_with_last(values: Tensor, axis: int) -> Tensor:
         known = list(range(values.shape.rank))
         known[axis], known[-1] = known[-1], known[axis]
         return to_tensor(np.array(known, np.int32), name="transposition")
-    last: Any = rank_of(values) - 1
-    at: Any = axis if axis >= 0 else last + 1 + axis
-    order: Any = apply("Range", 0, last + 1, 1)
+    last = rank_of(values) - 1
+    at = axis if axis >= 0 else last + 1 + axis
+    order = apply("Range", 0, last + 1, 1)
     here, there = (apply("Cast", apply("Equal", order, place), DstT=dtypes.int32) for place in (at, last))
     return order + (last - at) * (here - there)
 
@@ -334,7 +346,9 @@ def _swap_with_last(values: Tensor, axis: int) -> Tensor:
 # -- searchsorted ------------------------------------------------------------------------------------
 
 
-def _search(xp: Any, rows: Any, values: Any, side: Any, kind: Any) -> Any:
+def _search(
+    xp: ArrayModule, rows: Array, values: Array, side: Literal["left", "right"], kind: np.dtype[Any]
+) -> Array:
     if rows.shape[0] != values.shape[0]:
         raise invalid("Leading dim_size of both tensors must match.")
     if is_numpy(xp):
@@ -349,7 +363,7 @@ _SORTED = np.array([[1, 3, 5], [2, 4, 6]], np.float32)
 _ASKED = np.array([[0, 3], [4, 9]], np.float32)
 
 
-def _bound(name: str, side: str) -> None:
+def _bound(name: str, side: Literal["left", "right"]) -> None:
     @op(
         name,
         "sorted_inputs: T[2], values: T[2] -> output: out_type",
@@ -360,7 +374,7 @@ def _bound(name: str, side: str) -> None:
             case(_SORTED.astype(np.int64), _ASKED.astype(np.int64), out_type="int64"),
         ],
     )
-    def _kernel(xp: Any, rows: Any, values: Any, *, out_type: DType) -> Any:
+    def _kernel(xp: ArrayModule, rows: Array, values: Array, *, out_type: DType) -> Array:
         return _search(xp, rows, values, side, out_type.np_dtype)
 
     not_differentiable(name)
@@ -372,10 +386,10 @@ _bound("UpperBound", "right")
 
 @export("searchsorted")
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
-    side: str = "left",
-    out_type: Any = dtypes.int32,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: Literal["left", "right"] = "left",
+    out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Where each value would have to be inserted to keep the innermost rows sorted."""

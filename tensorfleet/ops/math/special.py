@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape, difference, shape_text
-from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -37,26 +39,21 @@ _POSITIVE = [case(POSITIVE.astype(np.float32)), case(POSITIVE)]
 _PAIRS = [case(POSITIVE, POSITIVE + 0.5), case(POSITIVE.astype(np.float32), np.float32(1.5))]
 
 
-def _special(xp: Any, scipy_name: str, jax_name: str, *args: Any) -> Any:
+def _special(xp: ArrayModule, scipy_name: str, jax_name: str, *args: Array) -> Array:
     """The function of that name from scipy in the numpy life, from XLA when traced."""
     dtype = args[0].dtype
     if is_numpy(xp):
         import scipy.special
 
         return np.asarray(getattr(scipy.special, scipy_name)(*map(wide, args))).astype(dtype)
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
-    return getattr(lax, jax_name)(*xp.broadcast_arrays(*args))
-
-
-@unary("Erf", "floating", examples=_REAL)
-def _erf(xp: Any, x: Any) -> Any:
-    return _special(xp, "erf", "erf", x)
+    result: Array = getattr(lax, jax_name)(*xp.broadcast_arrays(*args))
+    return result
 
 
-@gradient("Erf")
-def _erf_grad(op: Operation, dy: Any) -> Any:
-    return dy * _bell(op.inputs[0], 2 / np.sqrt(np.pi))
+unary("Erf", "floating", examples=_REAL)(lambda xp, x: _special(xp, "erf", "erf", x))
+gradient("Erf")(lambda op, dy: dy * _bell(op.inputs[0], 2 / np.sqrt(np.pi)))
 
 
 def _bell(x: Tensor, height: float) -> Tensor:
@@ -80,41 +77,33 @@ _ERFC = (
 
 
 @unary("Erfc", "floating", examples=_REAL)
-def _erfc(xp: Any, x: Any) -> Any:
+def _erfc(xp: ArrayModule, x: Array) -> Array:
     if is_numpy(xp) or x.dtype.itemsize > 4:
         return _special(xp, "erfc", "erfc", x)
     # XLA has three formulas, and computes all of them for each number.
     single = x.astype(np.float32)
     q = 1 / (1 + np.float32(_ERFC_SLOPE) * xp.abs(single))
-    series = functools.reduce(lambda sum_, c: sum_ * q + np.float32(c), _ERFC[1:], np.float32(_ERFC[0]))
+    series = np.float32(_ERFC[0]) * q + np.float32(_ERFC[1])
+    for c in _ERFC[2:]:
+        series = series * q + np.float32(c)
     right = series * q * xp.exp(-single * single)
     return xp.where(single < 0, 2 - right, right).astype(x.dtype)
 
 
-@gradient("Erfc")
-def _erfc_grad(op: Operation, dy: Any) -> Any:
-    return dy * _bell(op.inputs[0], -2 / np.sqrt(np.pi))
-
-
-@unary("Lgamma", "floating", examples=_POSITIVE)
-def _lgamma(xp: Any, x: Any) -> Any:
-    return _special(xp, "gammaln", "lgamma", x)
-
-
-@gradient("Lgamma")
-def _lgamma_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Digamma", op.inputs[0])
+gradient("Erfc")(lambda op, dy: dy * _bell(op.inputs[0], -2 / np.sqrt(np.pi)))
+unary("Lgamma", "floating", examples=_POSITIVE)(lambda xp, x: _special(xp, "gammaln", "lgamma", x))
+gradient("Lgamma")(lambda op, dy: dy * apply("Digamma", op.inputs[0]))
 
 
 @unary("Digamma", "floating", examples=_POSITIVE)
-def _digamma(xp: Any, x: Any) -> Any:
+def _digamma(xp: ArrayModule, x: Array) -> Array:
     found = _special(xp, "digamma", "digamma", x)
     at_pole = (x <= 0) & (x == xp.floor(x))
     return xp.where(at_pole, np.nan, found).astype(x.dtype)
 
 
 @gradient("Digamma")
-def _digamma_grad(op: Operation, dy: Any) -> Any:
+def _digamma_grad(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     return dy * apply("Polygamma", constant_like(1, x), x)
 
@@ -128,7 +117,7 @@ _TWO = "{float, double}"
     signature="a: T, x: T -> z: T",
     examples=[case(np.array([1.0, 2.0, 3.0]), POSITIVE, grad=False)],
 )
-def _polygamma(xp: Any, a: Any, x: Any) -> Any:
+def _polygamma(xp: ArrayModule, a: Array, x: Array) -> Array:
     if is_numpy(xp):
         import scipy.special as special
 
@@ -136,46 +125,46 @@ def _polygamma(xp: Any, a: Any, x: Any) -> Any:
         sign = np.where(np.mod(a, 2) == 0, -1, 1)
         general = sign * special.gamma(n) * special.zeta(n, x)
         return np.asarray(np.where(a == 0, special.digamma(x), general)).astype(x.dtype)
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     return lax.polygamma(*xp.broadcast_arrays(a, x))
 
 
 @gradient("Polygamma")
-def _polygamma_grad(op: Operation, dy: Any) -> Any:
+def _polygamma_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor | None]:
     n, x = op.inputs
     gx = dy * apply("Polygamma", n + constant_like(1, n), x)
     return None, unbroadcast(n, x, None, gx)[1]
 
 
 @binary("Zeta", _TWO, signature="x: T, q: T -> z: T", examples=[case(POSITIVE + 1.25, POSITIVE, grad=False)])
-def _zeta(xp: Any, x: Any, q: Any) -> Any:
+def _zeta(xp: ArrayModule, x: Array, q: Array) -> Array:
     return _special(xp, "zeta", "zeta", x, q)
 
 
 @gradient("Zeta")
-def _zeta_grad(op: Operation, dy: Any) -> Any:
+def _zeta_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor | None]:
     x, q = op.inputs
     gq = dy * apply("Neg", x) * apply("Zeta", x + constant_like(1, x), q)
     return None, unbroadcast(x, q, None, gq)[1]
 
 
 @export("math.zeta", "zeta")
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """The Hurwitz zeta function: the sum of `(q + n) ** -x` over n = 0, 1, 2, ..."""
     return apply("Zeta", x, q, name=name)
 
 
 @binary("Igamma", "floating", signature="a: T, x: T -> z: T", examples=_PAIRS)
-def _igamma(xp: Any, a: Any, x: Any) -> Any:
+def _igamma(xp: ArrayModule, a: Array, x: Array) -> Array:
     return _special(xp, "gammainc", "igamma", a, x)
 
 
 @binary("Igammac", "floating", signature="a: T, x: T -> z: T", examples=_PAIRS)
-def _igammac(xp: Any, a: Any, x: Any) -> Any:
+def _igammac(xp: ArrayModule, a: Array, x: Array) -> Array:
     if is_numpy(xp) or a.dtype != np.float32:
         return _special(xp, "gammaincc", "igammac", a, x)
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     a, x = xp.broadcast_arrays(a, x)
     below = (x < 1) | (x < a)
@@ -188,7 +177,8 @@ def _igammac(xp: Any, a: Any, x: Any) -> Any:
         & (x < np.inf)
         & xp.where(below, _same(xp, series, series_on), _same(xp, fraction, fraction_on))
     )
-    return lax.cond(xp.all(good), lambda: found, lambda: lax.igammac(a, x))
+    result: Array = lax.cond(xp.all(good), lambda: found, lambda: lax.igammac(a, x))
+    return result
 
 
 # Terms of a sum or a fraction that are enough for most numbers of 32 bits. Unlike a loop that goes on as long as some
@@ -196,7 +186,7 @@ def _igammac(xp: Any, a: Any, x: Any) -> Any:
 _TERMS = 20
 
 
-def _gamma_parts(xp: Any, a: Any, x: Any, terms: int) -> tuple[Any, Any]:
+def _gamma_parts(xp: ArrayModule, a: Array, x: Array, terms: int) -> tuple[Any, Any]:
     """The lower incomplete gamma function as a sum, and the upper as a fraction, over x^a e^-x."""
     series, fraction = xp.ones_like(x), xp.ones_like(x)
     for n in range(terms, 0, -1):
@@ -205,13 +195,14 @@ def _gamma_parts(xp: Any, a: Any, x: Any, terms: int) -> tuple[Any, Any]:
     return series / a, 1 / (x + 1 - a - (1 - a) / fraction)
 
 
-def _same(xp: Any, x: Any, y: Any) -> Any:
+def _same(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Whether two results are the same but for rounding."""
-    return xp.abs(x - y) <= 2 * np.finfo(y.dtype).eps * xp.abs(y)
+    result: Array = xp.abs(x - y) <= 2 * np.finfo(y.dtype).eps * xp.abs(y)
+    return result
 
 
 @gradient("Igamma", "Igammac")
-def _igamma_grad(op: Operation, dy: Any) -> Any:
+def _igamma_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     a, x = op.inputs
     one = constant_like(1, x)
     density = apply("Exp", apply("Neg", x) + (a - one) * apply("Log", x) - apply("Lgamma", a))
@@ -224,11 +215,13 @@ def _igamma_grad(op: Operation, dy: Any) -> Any:
 @binary(
     "IgammaGradA", _TWO, signature="a: T, x: T -> z: T", examples=[case(POSITIVE, POSITIVE + 0.5, grad=False)]
 )
-def _igamma_grad_a(xp: Any, a: Any, x: Any) -> Any:
+def _igamma_grad_a(xp: ArrayModule, a: Array, x: Array) -> Array:
     import jax
 
+    from tensorfleet.kernels.xla import lax
+
     if not is_numpy(xp):
-        return jax.lax.igamma_grad_a(*xp.broadcast_arrays(a, x))
+        return lax.igamma_grad_a(*xp.broadcast_arrays(a, x))
     with jax.enable_x64(True):  # nothing may have been compiled before, and so nothing set
         return np.asarray(jax.lax.igamma_grad_a(*np.broadcast_arrays(a, x)))
 
@@ -251,7 +244,7 @@ def _scalars_or_alike(op: Operation) -> TensorShape:
     shape=_scalars_or_alike,
     examples=[case(POSITIVE, POSITIVE + 0.5, np.abs(UNIT), grad=False)],
 )
-def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def _betainc(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     sized = [(name, v.shape) for name, v in (("a", a), ("b", b), ("x", x)) if v.shape]
     for name, shape in sized[1:]:
         if shape != sized[0][1]:
@@ -259,7 +252,7 @@ def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
             raise errors.invalid(f"Shapes of {sized[0][0]} and {name} are inconsistent: {texts}")
     if is_numpy(xp) or a.dtype != np.float32:
         return _special(xp, "betainc", "betainc", a, b, x)
-    from jax import lax
+    from tensorfleet.kernels.xla import lax
 
     a, b, x = xp.broadcast_arrays(a, b, x)
     above = x > (a + 1) / (a + b + 2)
@@ -268,10 +261,13 @@ def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
     log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
     found = xp.exp(p * xp.log(y) + q * xp.log1p(-y) - log_beta) / p * fraction_on
     good = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & _same(xp, fraction, fraction_on)
-    return lax.cond(xp.all(good), lambda: xp.where(above, 1 - found, found), lambda: lax.betainc(a, b, x))
+    result: Array = lax.cond(
+        xp.all(good), lambda: xp.where(above, 1 - found, found), lambda: lax.betainc(a, b, x)
+    )
+    return result
 
 
-def _beta_fraction(xp: Any, a: Any, b: Any, x: Any, terms: int) -> Any:
+def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array, terms: int) -> Any:
     """The fraction of the incomplete beta function, which converges soon where x is not above its mean."""
     made = xp.ones_like(x)
     for k in range(terms - 1, -1, -1):
@@ -281,7 +277,7 @@ def _beta_fraction(xp: Any, a: Any, b: Any, x: Any, terms: int) -> Any:
 
 
 @gradient("Betainc")
-def _betainc_grad(op: Operation, dy: Any) -> Any:
+def _betainc_grad(op: Operation, dy: Tensor) -> tuple[None, None, Tensor | None]:
     a, b, x = op.inputs
     one = constant_like(1, x)
     log_beta = apply("Lgamma", a) + apply("Lgamma", b) - apply("Lgamma", a + b)
@@ -290,13 +286,13 @@ def _betainc_grad(op: Operation, dy: Any) -> Any:
 
 
 @binary("Xlog1py", "inexact", examples=_PAIRS)
-def _xlog1py(xp: Any, x: Any, y: Any) -> Any:
+def _xlog1py(xp: ArrayModule, x: Array, y: Array) -> Array:
     zero = x == 0
     return xp.where(zero, 0, xp.multiply(x, xp.log1p(xp.where(zero, 1, y).astype(y.dtype)))).astype(x.dtype)
 
 
 @gradient("Xlog1py")
-def _xlog1py_grad(op: Operation, dy: Any) -> Any:
+def _xlog1py_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = op.inputs
     nonzero = apply("Cast", apply("NotEqual", x, constant_like(0, x)), DstT=x.dtype.base_dtype)
     gy = dy * apply("Xdivy", x, y + constant_like(1, y))
@@ -310,12 +306,12 @@ def _xlog1py_grad(op: Operation, dy: Any) -> Any:
     shape=lambda op: broadcast_shape(op._inputs[0].shape, op._inputs[1].shape),
     examples=[case(REAL, REAL[0] + 1), case(POSITIVE, -POSITIVE)],
 )
-def _next_after(xp: Any, x1: Any, x2: Any) -> Any:
+def _next_after(xp: ArrayModule, x1: Array, x2: Array) -> Array:
     return xp.nextafter(x1, x2)
 
 
 @gradient("NextAfter")
-def _next_after_grad(op: Operation, dy: Any) -> Any:
+def _next_after_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x1, x2 = op.inputs
     return unbroadcast(x1, x2, dy, apply("ZerosLike", dy))
 
@@ -324,29 +320,23 @@ not_differentiable("IgammaGradA")
 
 
 @export("math.nextafter")
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
     """The next number after `x1` that floating point can hold, going toward `x2`."""
     return apply("NextAfter", x1, x2, name=name)
 
 
-@unary("BesselI0e", "floating", examples=_REAL)
-def _bessel_i0e(xp: Any, x: Any) -> Any:
-    return _special(xp, "i0e", "bessel_i0e", x)
-
-
-@unary("BesselI1e", "floating", examples=_REAL)
-def _bessel_i1e(xp: Any, x: Any) -> Any:
-    return _special(xp, "i1e", "bessel_i1e", x)
+unary("BesselI0e", "floating", examples=_REAL)(lambda xp, x: _special(xp, "i0e", "bessel_i0e", x))
+unary("BesselI1e", "floating", examples=_REAL)(lambda xp, x: _special(xp, "i1e", "bessel_i1e", x))
 
 
 @gradient("BesselI0e")
-def _bessel_i0e_grad(op: Operation, dy: Any) -> Any:
+def _bessel_i0e_grad(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     return dy * (apply("BesselI1e", x) - apply("Sign", x) * y)
 
 
 @gradient("BesselI1e")
-def _bessel_i1e_grad(op: Operation, dy: Any) -> Any:
+def _bessel_i1e_grad(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     # At 0 the quotient y / x has the limit 1/2, which the general formula cannot give.
     zero = apply("Equal", x, constant_like(0, x))
@@ -356,25 +346,25 @@ def _bessel_i1e_grad(op: Operation, dy: Any) -> Any:
 
 
 @export("math.bessel_i0e")
-def bessel_i0e(x: Any, name: str | None = None) -> Any:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Any:
     """The modified Bessel function of order 0, scaled by `exp(-abs(x))`."""
     return on_values(x, bessel_i0e) or apply("BesselI0e", x, name=name)
 
 
 @export("math.bessel_i1e")
-def bessel_i1e(x: Any, name: str | None = None) -> Any:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Any:
     """The modified Bessel function of order 1, scaled by `exp(-abs(x))`."""
     return on_values(x, bessel_i1e) or apply("BesselI1e", x, name=name)
 
 
 @export("math.bessel_i0")
-def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 0."""
     return _unscaled("BesselI0e", x, name, "bessel_i0")
 
 
 @export("math.bessel_i1")
-def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 1."""
     return _unscaled("BesselI1e", x, name, "bessel_i1")
 
@@ -382,11 +372,11 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 def _unscaled(kind: str, x: Any, name: str | None, default: str) -> Tensor:
     with name_scope(name, default, [x]):
         x = to_tensor(x, name="x")
-        return apply("Exp", apply("Abs", x)) * apply_any(kind, x)
+        return apply("Exp", apply("Abs", x)) * apply(kind, x)
 
 
 @export("math.lbeta", "lbeta")
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the beta function of the last dimension."""
     with name_scope(name, "lbeta", [x]):
         x = to_tensor(x, name="x")
@@ -398,7 +388,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.polyval")
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients, highest power first, at `x`."""
     with name_scope(name, "polyval", [*coeffs, x]):
         x = to_tensor(x, name="x")

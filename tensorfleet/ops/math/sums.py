@@ -9,9 +9,11 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -29,11 +31,12 @@ from tensorfleet.ops.samples import case
     shape=merged_inputs,
     examples=[case([REAL, REAL * 2, -REAL]), case([INTS]), case([POSITIVE, POSITIVE])],
 )
-def _add_n(xp: Any, inputs: list) -> Any:
-    return _total(inputs)
+def _add_n(xp: ArrayModule, inputs: list[Array]) -> Array:
+    result: Array = _total(inputs)
+    return result
 
 
-def _total(inputs: list) -> Any:
+def _total(inputs: list[Any]) -> Any:
     total = inputs[0]
     for i, x in enumerate(inputs[1:], 1):
         if x.shape != total.shape:
@@ -52,17 +55,16 @@ def _total(inputs: list) -> Any:
     shape=lambda op: op._attrs["shape"],
     examples=[case([REAL, REAL * 2], shape=TensorShape((2, 3)))],
 )
-def _accumulate_n(xp: Any, inputs: list) -> Any:
-    return _total(inputs)
+def _accumulate_n(xp: ArrayModule, inputs: list[Array]) -> Array:
+    result: Array = _total(inputs)
+    return result
 
 
-@gradient("AddN", "AccumulateNV2")
-def _add_n_grad(op: Operation, dy: Any) -> list:
-    return [dy] * len(op.inputs)
+gradient("AddN", "AccumulateNV2")(lambda op, dy: [dy] * len(op.inputs))
 
 
 @export("math.add_n", "add_n")
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and type; `IndexedSlices` are made dense."""
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ValueError(
@@ -76,7 +78,12 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.accumulate_n", "accumulate_n")
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(
+    inputs: TensorLike,
+    shape: TensorLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """The sum of tensors of one shape and type."""
     problem = "inputs must be a list of at least one Tensor with the same dtype and shape"
     if not isinstance(inputs, (list, tuple)) or not inputs:
@@ -95,7 +102,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
 
 
 @export("math.scalar_mul", "scalar_mul")
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or `IndexedSlices`."""
     scalar = to_tensor(scalar, dtype=x.dtype.base_dtype, name="scalar")
     if scalar.shape.rank not in (None, 0):
@@ -112,18 +119,17 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     shape=lambda op: SCALAR,
     examples=[case(REAL), case(POSITIVE), case(REAL[:0])],
 )
-def _l2_loss(xp: Any, t: Any) -> Any:
+def _l2_loss(xp: ArrayModule, t: Array) -> Array:
     w = wide(t)
-    return (xp.sum(w * w) / w.dtype.type(2)).astype(t.dtype)
+    result: Array = (xp.sum(w * w) / w.dtype.type(2)).astype(t.dtype)
+    return result
 
 
-@gradient("L2Loss")
-def _l2_loss_grad(op: Operation, dy: Any) -> Any:
-    return op.inputs[0] * dy
+gradient("L2Loss")(lambda op, dy: op.inputs[0] * dy)
 
 
 @export("nn.l2_loss")
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of the squares."""
     return apply("L2Loss", t, name=name)
 
@@ -153,7 +159,7 @@ def _linspace_shape(op: Operation) -> TensorShape:
         case(np.float32(2), np.float32(9), np.int32(1)),
     ],
 )
-def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+def _linspace(xp: ArrayModule, start: Array, stop: Array, num: Array) -> Array:
     count = int(num)
     if count <= 0:
         raise errors.invalid(f"Requires num > 0: {count}")
@@ -162,14 +168,15 @@ def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
     line = first + step * np.arange(count, dtype=first.dtype)
     if count > 1:
         line = xp.where(np.arange(count) == count - 1, last, line)
-    return line.astype(start.dtype)
+    result: Array = line.astype(start.dtype)
+    return result
 
 
 not_differentiable("LinSpace")
 
 
 @export("lin_space", "linspace")
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
     """`num` numbers from `start` to `stop`, evenly spaced, both ends included."""
     return apply("LinSpace", start, stop, num, name=name)
 
@@ -192,7 +199,7 @@ def _bincount_shape(op: Operation) -> TensorShape:
         case(np.array([1, 1, 3], np.int32), np.int32(5), np.array([0.5, 1, 2], np.float32)),
     ],
 )
-def _bincount(xp: Any, arr: Any, size: Any, weights: Any, *, check: Any) -> Any:
+def _bincount(xp: ArrayModule, arr: Array, size: Array, weights: Array, *, check: Check) -> Array:
     check(xp.all(arr >= 0), lambda: "Input arr must be non-negative!")
     count = int(size)
     flat = arr.reshape(-1)
@@ -202,7 +209,9 @@ def _bincount(xp: Any, arr: Any, size: Any, weights: Any, *, check: Any) -> Any:
         bins = np.zeros(count + 1, weights.dtype)
         np.add.at(bins, places, amounts)
     else:
-        bins = xp.zeros(count + 1, weights.dtype).at[places].add(amounts)
+        from tensorfleet.kernels.xla import at
+
+        bins = at(xp.zeros(count + 1, weights.dtype), places).add(amounts)
     return bins[:count]
 
 
@@ -211,7 +220,11 @@ not_differentiable("Bincount")
 
 @export("math.bincount", "bincount")
 def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32
+    arr: TensorLike,
+    weights: TensorLike = None,
+    minlength: TensorLike = None,
+    maxlength: TensorLike = None,
+    dtype: DTypeLike = dtypes.int32,
 ) -> Tensor:
     """How often each whole number occurs, or the sum of its weights."""
     with name_scope(None, "bincount"):
@@ -246,12 +259,12 @@ def bincount(
         case(INTS, np.int32(-2), np.int32(6)),
     ],
 )
-def _clip_by_value(xp: Any, t: Any, low: Any, high: Any) -> Any:
+def _clip_by_value(xp: ArrayModule, t: Array, low: Array, high: Array) -> Array:
     return xp.maximum(xp.minimum(t, high), low)
 
 
 @gradient("ClipByValue")
-def _clip_by_value_grad(op: Operation, dy: Any) -> Any:
+def _clip_by_value_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     x, low, high = op.inputs
     below, above = apply("Less", x, low), apply("Greater", x, high)
     gx, glow = unbroadcast(x, low, where(apply("LogicalOr", below, above), 0, dy), where(below, dy, 0))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
@@ -33,159 +32,98 @@ _INSIDE = [case(UNIT.astype(np.float32)), case(UNIT), case(COMPLEX / 2)]
 _ABOVE_ONE = [case((POSITIVE + 1).astype(np.float32)), case(POSITIVE + 1), case(COMPLEX + 2)]
 
 
-def _one_minus_square(x: Any) -> Any:
+def _one_minus_square(x: Tensor) -> Tensor:
     return constant_like(1, x) - apply("Square", x)
 
 
 @unary("Sin", examples=_ANYWHERE)
-def _sin(xp: Any, x: Any) -> Any:
+def _sin(xp: ArrayModule, x: Array) -> Array:
     return xp.sin(x) if is_numpy(xp) or x.dtype != np.float32 else angles.sin(xp, x)
 
 
-@gradient("Sin")
-def _sin_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Cos", conj(op.inputs[0]))
+gradient("Sin")(lambda op, dy: dy * apply("Cos", conj(op.inputs[0])))
 
 
 @unary("Cos", examples=_ANYWHERE)
-def _cos(xp: Any, x: Any) -> Any:
+def _cos(xp: ArrayModule, x: Array) -> Array:
     return xp.cos(x) if is_numpy(xp) or x.dtype != np.float32 else angles.cos(xp, x)
 
 
-@gradient("Cos")
-def _cos_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Neg", apply("Sin", conj(op.inputs[0])))
-
-
-@unary("Tan", examples=_INSIDE)
-def _tan(xp: Any, x: Any) -> Any:
-    return xp.tan(x)
-
-
-@gradient("Tan")
-def _tan_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Square", apply("Reciprocal", apply("Cos", conj(op.inputs[0]))))
+gradient("Cos")(lambda op, dy: dy * apply("Neg", apply("Sin", conj(op.inputs[0]))))
+unary("Tan", examples=_INSIDE)(lambda xp, x: xp.tan(x))
+gradient("Tan")(lambda op, dy: dy * apply("Square", apply("Reciprocal", apply("Cos", conj(op.inputs[0])))))
 
 
 @unary("Asin", examples=_INSIDE)
-def _asin(xp: Any, x: Any) -> Any:
+def _asin(xp: ArrayModule, x: Array) -> Array:
     return xp.arcsin(x) if is_numpy(xp) or x.dtype != np.float32 else angles.arcsin(xp, x)
 
 
 @gradient("Asin")
-def _asin_grad(op: Operation, dy: Any) -> Any:
+def _asin_grad(op: Operation, dy: Tensor) -> Tensor:
     return dy * apply("Reciprocal", apply("Sqrt", _one_minus_square(conj(op.inputs[0]))))
 
 
 @unary("Acos", examples=_INSIDE)
-def _acos(xp: Any, x: Any) -> Any:
+def _acos(xp: ArrayModule, x: Array) -> Array:
     return xp.arccos(x) if is_numpy(xp) or x.dtype != np.float32 else angles.arccos(xp, x)
 
 
 @gradient("Acos")
-def _acos_grad(op: Operation, dy: Any) -> Any:
+def _acos_grad(op: Operation, dy: Tensor) -> Tensor:
     return apply("Neg", dy * apply("Reciprocal", apply("Sqrt", _one_minus_square(conj(op.inputs[0])))))
 
 
-@unary("Atan", examples=_ANYWHERE)
-def _atan(xp: Any, x: Any) -> Any:
-    return xp.arctan(x)
+unary("Atan", examples=_ANYWHERE)(lambda xp, x: xp.arctan(x))
 
 
 @gradient("Atan")
-def _atan_grad(op: Operation, dy: Any) -> Any:
+def _atan_grad(op: Operation, dy: Tensor) -> Tensor:
     return dy * apply("Reciprocal", constant_like(1, dy) + apply("Square", conj(op.inputs[0])))
 
 
-@unary("Sinh", examples=_ANYWHERE)
-def _sinh(xp: Any, x: Any) -> Any:
-    return xp.sinh(x)
-
-
-@gradient("Sinh")
-def _sinh_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Cosh", conj(op.inputs[0]))
-
-
-@unary("Cosh", examples=_ANYWHERE)
-def _cosh(xp: Any, x: Any) -> Any:
-    return xp.cosh(x)
-
-
-@gradient("Cosh")
-def _cosh_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Sinh", conj(op.inputs[0]))
-
-
-@unary("Asinh", examples=_ANYWHERE)
-def _asinh(xp: Any, x: Any) -> Any:
-    return xp.arcsinh(x)
-
-
-@gradient("Asinh")
-def _asinh_grad(op: Operation, dy: Any) -> Any:
-    return dy / apply("Cosh", conj(op.outputs[0]))
-
-
-@unary("Acosh", examples=_ABOVE_ONE)
-def _acosh(xp: Any, x: Any) -> Any:
-    return xp.arccosh(x)
-
-
-@gradient("Acosh")
-def _acosh_grad(op: Operation, dy: Any) -> Any:
-    return dy / apply("Sinh", conj(op.outputs[0]))
-
-
-@unary("Atanh", examples=_INSIDE)
-def _atanh(xp: Any, x: Any) -> Any:
-    return xp.arctanh(x)
-
-
-@gradient("Atanh")
-def _atanh_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Reciprocal", _one_minus_square(conj(op.inputs[0])))
-
-
-@unary("Tanh", examples=_ANYWHERE)
-def _tanh(xp: Any, x: Any) -> Any:
-    return xp.tanh(x)
-
-
-@gradient("Tanh")
-def _tanh_grad(op: Operation, dy: Any) -> Any:
-    return apply("TanhGrad", conj(op.outputs[0]), dy)
+unary("Sinh", examples=_ANYWHERE)(lambda xp, x: xp.sinh(x))
+gradient("Sinh")(lambda op, dy: dy * apply("Cosh", conj(op.inputs[0])))
+unary("Cosh", examples=_ANYWHERE)(lambda xp, x: xp.cosh(x))
+gradient("Cosh")(lambda op, dy: dy * apply("Sinh", conj(op.inputs[0])))
+unary("Asinh", examples=_ANYWHERE)(lambda xp, x: xp.arcsinh(x))
+gradient("Asinh")(lambda op, dy: dy / apply("Cosh", conj(op.outputs[0])))
+unary("Acosh", examples=_ABOVE_ONE)(lambda xp, x: xp.arccosh(x))
+gradient("Acosh")(lambda op, dy: dy / apply("Sinh", conj(op.outputs[0])))
+unary("Atanh", examples=_INSIDE)(lambda xp, x: xp.arctanh(x))
+gradient("Atanh")(lambda op, dy: dy * apply("Reciprocal", _one_minus_square(conj(op.inputs[0]))))
+unary("Tanh", examples=_ANYWHERE)(lambda xp, x: xp.tanh(x))
+gradient("Tanh")(lambda op, dy: apply("TanhGrad", conj(op.outputs[0]), dy))
 
 
 @gradient_op("TanhGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])
-def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _tanh_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     return xp.multiply(dy, y.dtype.type(1) - y * y)
 
 
 @gradient("TanhGrad")
-def _tanh_grad_grad(op: Operation, dz: Any) -> Any:
+def _tanh_grad_grad(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     y, dy = (conj(t) for t in op.inputs)
     return constant_like(-2, dz) * dz * dy * y, apply("TanhGrad", y, dz)
 
 
 @unary("Sigmoid", examples=_ANYWHERE)
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     if not is_numpy(xp) and x.dtype.kind != "c":
-        from jax import lax
+        from tensorfleet.kernels.xla import lax
 
         return lax.logistic(x)
     w = wide(x)
     one = w.dtype.type(1)
-    return (one / (one + xp.exp(-w))).astype(x.dtype)
+    result: Array = (one / (one + xp.exp(-w))).astype(x.dtype)
+    return result
 
 
-@gradient("Sigmoid")
-def _sigmoid_grad(op: Operation, dy: Any) -> Any:
-    return apply("SigmoidGrad", conj(op.outputs[0]), dy)
+gradient("Sigmoid")(lambda op, dy: apply("SigmoidGrad", conj(op.outputs[0]), dy))
 
 
 @export("math.log_sigmoid", "log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """`log(sigmoid(x))`, computed so that large negative numbers keep their precision."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         x = to_tensor(x, name="x")
@@ -193,12 +131,12 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 
 @gradient_op("SigmoidGrad", examples=[case(UNIT, POSITIVE), case(UNIT.astype(np.float32), REAL)])
-def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _sigmoid_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     return xp.multiply(dy, y * (y.dtype.type(1) - y))
 
 
 @gradient("SigmoidGrad")
-def _sigmoid_grad_grad(op: Operation, dz: Any) -> Any:
+def _sigmoid_grad_grad(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     y, dy = (conj(t) for t in op.inputs)
     both = dz * dy
     return both - constant_like(2, dz) * both * y, apply("SigmoidGrad", y, dz)

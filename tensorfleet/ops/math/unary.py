@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes
 from tensorfleet.base.naming import export
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import is_numpy
@@ -36,24 +39,16 @@ _ABOVE_ZERO = [case(POSITIVE.astype(np.float32)), case(POSITIVE), case(COMPLEX),
 _KINKED = [case(REAL, grad=False), case(POSITIVE, grad=False)]
 
 
-@unary("Neg", _SIGNED, examples=_SAMPLES)
-def _neg(xp: Any, x: Any) -> Any:
-    return xp.negative(x)
-
-
-@gradient("Neg")
-def _neg_grad(op: Operation, dy: Any) -> Any:
-    return apply("Neg", dy)
+unary("Neg", _SIGNED, examples=_SAMPLES)(lambda xp, x: xp.negative(x))
+gradient("Neg")(lambda op, dy: apply("Neg", dy))
 
 
 @unary("Abs", _SIGNED_REAL, examples=[case(REAL), case(INTS)])
-def _abs(xp: Any, x: Any) -> Any:
+def _abs(xp: ArrayModule, x: Array) -> Array:
     return xp.abs(x)
 
 
-@gradient("Abs")
-def _abs_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Sign", op.inputs[0])
+gradient("Abs")(lambda op, dy: dy * apply("Sign", op.inputs[0]))
 
 
 @op(
@@ -63,19 +58,19 @@ def _abs_grad(op: Operation, dy: Any) -> Any:
     shape=same_as_input,
     examples=[case(COMPLEX), case(COMPLEX.astype(np.complex128), Tout=dtypes.float64)],
 )
-def _complex_abs(xp: Any, x: Any, *, Tout: dtypes.DType) -> Any:
+def _complex_abs(xp: ArrayModule, x: Array, *, Tout: dtypes.DType) -> Array:
     return xp.abs(x).astype(Tout.np_dtype)
 
 
 @gradient("ComplexAbs")
-def _complex_abs_grad(op: Operation, dy: Any) -> Any:
+def _complex_abs_grad(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     pull, length = (apply("Complex", t, apply("ZerosLike", t), Tout=x.dtype) for t in (dy, y))
     return apply("DivNoNan", pull * x, length)
 
 
 @export("math.abs", "abs")
-def abs(x: Any, name: str | None = None) -> Any:
+def abs(x: TensorLike, name: str | None = None) -> Any:
     """The absolute value; of complex numbers, their length."""
     sparse = on_values(x, abs)
     if sparse is not None:
@@ -88,131 +83,112 @@ def abs(x: Any, name: str | None = None) -> Any:
 
 
 @unary("Sign", _SIGNED, examples=[case(REAL), case(INTS), case(COMPLEX, grad=False)])
-def _sign(xp: Any, x: Any) -> Any:
+def _sign(xp: ArrayModule, x: Array) -> Array:
     return xp.sign(x)
 
 
-@gradient("Sign")
-def _sign_grad(op: Operation, dy: Any) -> Any:
-    return apply("ZerosLike", op.inputs[0])
+gradient("Sign")(lambda op, dy: apply("ZerosLike", op.inputs[0]))
 
 
 @export("math.sign", "sign")
-def sign(x: Any, name: str | None = None) -> Any:
+def sign(x: TensorLike, name: str | None = None) -> Any:
     """-1, 0 or 1; for complex numbers, the number divided by its length."""
     return on_values(x, sign) or apply("Sign", x, name=name)
 
 
 @unary("Square", "number", examples=_SAMPLES)
-def _square(xp: Any, x: Any) -> Any:
+def _square(xp: ArrayModule, x: Array) -> Array:
     return xp.multiply(x, x)
 
 
 @gradient("Square")
-def _square_grad(op: Operation, dy: Any) -> Any:
+def _square_grad(op: Operation, dy: Tensor) -> Tensor:
     x = conj(op.inputs[0])
     return apply("Mul", dy, apply("Mul", x, constant_like(2, x)))
 
 
-@unary("Sqrt", examples=_ABOVE_ZERO)
-def _sqrt(xp: Any, x: Any) -> Any:
-    return xp.sqrt(x)
+unary("Sqrt", examples=_ABOVE_ZERO)(lambda xp, x: xp.sqrt(x))
+gradient("Sqrt")(lambda op, dy: apply("SqrtGrad", op.outputs[0], dy))
 
 
-@gradient("Sqrt")
-def _sqrt_grad(op: Operation, dy: Any) -> Any:
-    return apply("SqrtGrad", op.outputs[0], dy)
-
-
-def gradient_op(name: str, examples: Any = ()) -> Any:
+def gradient_op(name: str, examples: Sequence[case] = ()) -> Callable[[Kernel], Kernel]:
     """Declares one of the helper ops that give the gradient of a function from its result and `dy`."""
     examples = examples or [case(POSITIVE, POSITIVE + 1), case(REAL, REAL)]
     return op(name, "y: T, dy: T -> z: T", "T: inexact", shape=same_as_input, examples=examples)
 
 
-def _where_asked(xp: Any, dy: Any, z: Any) -> Any:
+def _where_asked(xp: ArrayModule, dy: Array, z: Array) -> Array:
     """A gradient that is 0 where nothing depends on the result, even at a pole: `tf.where(x > 0, tf.sqrt(x), 0)`."""
     return xp.where(dy == 0, dy.dtype.type(0), z)
 
 
 @gradient_op("SqrtGrad")
-def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _sqrt_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     half = y.dtype.type(0.5)
     return _where_asked(xp, dy, xp.divide(xp.multiply(dy, half), conjugate(xp, y)))
 
 
 @gradient("SqrtGrad")
-def _sqrt_grad_grad(op: Operation, dz: Any) -> Any:
+def _sqrt_grad_grad(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     y = op.inputs[0]
     scaled = dz / y
     return apply("Neg", conj(scaled)) * op.outputs[0], constant_like(0.5, dz) * scaled
 
 
 @unary("Rsqrt", examples=_ABOVE_ZERO)
-def _rsqrt(xp: Any, x: Any) -> Any:
+def _rsqrt(xp: ArrayModule, x: Array) -> Array:
     if is_numpy(xp):
-        return np.divide(x.dtype.type(1), np.sqrt(x))
-    from jax import lax
+        result: Array = np.divide(x.dtype.type(1), np.sqrt(x))
+        return result
+    from tensorfleet.kernels.xla import lax
 
     return lax.rsqrt(x)
 
 
-@gradient("Rsqrt")
-def _rsqrt_grad(op: Operation, dy: Any) -> Any:
-    return apply("RsqrtGrad", op.outputs[0], dy)
+gradient("Rsqrt")(lambda op, dy: apply("RsqrtGrad", op.outputs[0], dy))
 
 
 @gradient_op("RsqrtGrad")
-def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+def _rsqrt_grad_kernel(xp: ArrayModule, y: Array, dy: Array) -> Array:
     c = conjugate(xp, y)
     return _where_asked(xp, dy, xp.multiply(xp.multiply(dy, y.dtype.type(-0.5)), c * c * c))
 
 
 @gradient("RsqrtGrad")
-def _rsqrt_grad_grad(op: Operation, dz: Any) -> Any:
+def _rsqrt_grad_grad(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     y, dy = op.inputs
     cy = conj(y)
     return constant_like(-1.5, dz) * conj(dz) * dy * apply("Square", cy), apply("RsqrtGrad", cy, dz)
 
 
-def _one_over(xp: Any, x: Any) -> Any:
+def _one_over(xp: ArrayModule, x: Array) -> Array:
     if x.dtype.kind in "iu":
         return xp.where(xp.abs(x) == 1, x, 0).astype(x.dtype)
     return xp.divide(x.dtype.type(1), x)
 
 
-@unary("Reciprocal", _SIGNED, examples=_SMOOTH)
-def _reciprocal(xp: Any, x: Any) -> Any:
-    return _one_over(xp, x)
+unary("Reciprocal", _SIGNED, examples=_SMOOTH)(lambda xp, x: _one_over(xp, x))
 
 
 @unary("Inv", _SIGNED, examples=_SMOOTH)
-def _inv(xp: Any, x: Any) -> Any:
+def _inv(xp: ArrayModule, x: Array) -> Array:
     return _one_over(xp, x)
 
 
-@gradient("Reciprocal", "Inv")
-def _reciprocal_grad(op: Operation, dy: Any) -> Any:
-    return apply("ReciprocalGrad", op.outputs[0], dy)
+gradient("Reciprocal", "Inv")(lambda op, dy: apply("ReciprocalGrad", op.outputs[0], dy))
 
 
-def _minus_squared(xp: Any, y: Any, dy: Any) -> Any:
+def _minus_squared(xp: ArrayModule, y: Array, dy: Array) -> Array:
     c = conjugate(xp, y)
     return _where_asked(xp, dy, xp.negative(dy) * c * c)
 
 
-@gradient_op("ReciprocalGrad")
-def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
-    return _minus_squared(xp, y, dy)
-
-
-@gradient_op("InvGrad")
-def _inv_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
-    return _minus_squared(xp, y, dy)
+gradient_op("ReciprocalGrad")(lambda xp, y, dy: _minus_squared(xp, y, dy))
+gradient_op("InvGrad")(lambda xp, y, dy: _minus_squared(xp, y, dy))
 
 
 @gradient("ReciprocalGrad", "InvGrad")
-def _reciprocal_grad_grad(op: Operation, dz: Any) -> Any:
+def _reciprocal_grad_grad(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     y, dy = op.inputs
     cy = conj(y)
     return constant_like(-2, dz) * conj(dz) * dy * cy, apply("ReciprocalGrad", cy, dz)
@@ -221,43 +197,23 @@ def _reciprocal_grad_grad(op: Operation, dz: Any) -> Any:
 # -- exponentials and logarithms ---------------------------------------------------------------------
 
 
-@unary("Exp", examples=_SMOOTH)
-def _exp(xp: Any, x: Any) -> Any:
-    return xp.exp(x)
-
-
-@gradient("Exp")
-def _exp_grad(op: Operation, dy: Any) -> Any:
-    return dy * conj(op.outputs[0])
-
-
-@unary("Expm1", examples=_SMOOTH)
-def _expm1(xp: Any, x: Any) -> Any:
-    return xp.expm1(x)
-
-
-@gradient("Expm1")
-def _expm1_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Exp", conj(op.inputs[0]))
+unary("Exp", examples=_SMOOTH)(lambda xp, x: xp.exp(x))
+gradient("Exp")(lambda op, dy: dy * conj(op.outputs[0]))
+unary("Expm1", examples=_SMOOTH)(lambda xp, x: xp.expm1(x))
+gradient("Expm1")(lambda op, dy: dy * apply("Exp", conj(op.inputs[0])))
 
 
 @unary("Log", examples=_ABOVE_ZERO)
-def _log(xp: Any, x: Any) -> Any:
+def _log(xp: ArrayModule, x: Array) -> Array:
     return xp.log(x)
 
 
-@gradient("Log")
-def _log_grad(op: Operation, dy: Any) -> Any:
-    return dy * apply("Reciprocal", conj(op.inputs[0]))
-
-
-@unary("Log1p", examples=_ABOVE_ZERO)
-def _log1p(xp: Any, x: Any) -> Any:
-    return xp.log1p(x)
+gradient("Log")(lambda op, dy: dy * apply("Reciprocal", conj(op.inputs[0])))
+unary("Log1p", examples=_ABOVE_ZERO)(lambda xp, x: xp.log1p(x))
 
 
 @gradient("Log1p")
-def _log1p_grad(op: Operation, dy: Any) -> Any:
+def _log1p_grad(op: Operation, dy: Tensor) -> Tensor:
     x = conj(op.inputs[0])
     return dy * apply("Reciprocal", constant_like(1, x) + x)
 
@@ -265,14 +221,8 @@ def _log1p_grad(op: Operation, dy: Any) -> Any:
 # -- rounding and tests ------------------------------------------------------------------------------
 
 
-@unary("Floor", "floating", examples=_KINKED)
-def _floor(xp: Any, x: Any) -> Any:
-    return xp.floor(x)
-
-
-@unary("Ceil", "floating", examples=_KINKED)
-def _ceil(xp: Any, x: Any) -> Any:
-    return xp.ceil(x)
+unary("Floor", "floating", examples=_KINKED)(lambda xp, x: xp.floor(x))
+unary("Ceil", "floating", examples=_KINKED)(lambda xp, x: xp.ceil(x))
 
 
 @unary(
@@ -280,51 +230,35 @@ def _ceil(xp: Any, x: Any) -> Any:
     _SIGNED,
     examples=[*_KINKED, case(np.array([0.5, 1.5, -2.5], np.float32), grad=False)],
 )
-def _round(xp: Any, x: Any) -> Any:
+def _round(xp: ArrayModule, x: Array) -> Array:
     return x if x.dtype.kind in "iu" else xp.rint(x)
 
 
 @export("math.round", "round")
-def round(x: Any, name: str | None = None) -> Tensor:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """The nearest whole number; halves go to the even one."""
     x = to_tensor(x, name="x")
     return x if x.dtype.is_integer else apply("Round", x, name=name)
 
 
-@unary("Rint", "floating", examples=_KINKED)
-def _rint(xp: Any, x: Any) -> Any:
-    return xp.rint(x)
-
-
-@gradient("Floor", "Ceil", "Round", "Rint")
-def _step_grad(op: Operation, dy: Any) -> Any:
-    return None
+unary("Rint", "floating", examples=_KINKED)(lambda xp, x: xp.rint(x))
+gradient("Floor", "Ceil", "Round", "Rint")(lambda op, dy: None)
 
 
 _ODD = [case(np.array([1.0, np.nan, np.inf, -np.inf], np.float32)), case(POSITIVE)]
 
 
-def _test(name: str) -> Any:
+def _test(name: str) -> Callable[[Kernel], Kernel]:
     return op(name, "x: T -> y: bool", "T: floating", shape=same_as_input, examples=_ODD)
 
 
-@_test("IsNan")
-def _is_nan(xp: Any, x: Any) -> Any:
-    return xp.isnan(x)
-
-
-@_test("IsInf")
-def _is_inf(xp: Any, x: Any) -> Any:
-    return xp.isinf(x)
-
-
-@_test("IsFinite")
-def _is_finite(xp: Any, x: Any) -> Any:
-    return xp.isfinite(x)
+_test("IsNan")(lambda xp, x: xp.isnan(x))
+_test("IsInf")(lambda xp, x: xp.isinf(x))
+_test("IsFinite")(lambda xp, x: xp.isfinite(x))
 
 
 @export("math.is_finite", "debugging.is_finite", "is_finite")
-def is_finite(x: Any, name: str | None = None) -> Tensor:
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """Which elements are neither infinite nor NaN."""
     return apply("IsFinite", x, name=name)
 

@@ -10,8 +10,10 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -29,86 +31,83 @@ _SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
 def _activation(
-    name: str, types: str = "floating", attrs: str = "", examples: Sequence = _SAMPLES
-) -> Callable:
+    name: str, types: str = "floating", attrs: str = "", examples: Sequence[case] = _SAMPLES
+) -> Callable[[Kernel], Kernel]:
     declared = f"{attrs}T: {types}" + (" = float" if attrs else "")
     return op(name, "features: T -> activations: T", declared, shape=same_as_input, examples=examples)
 
 
 def _activation_grad(
-    name: str, second: str = "features", types: str = "floating", attrs: str = "", examples: Sequence = _PAIRS
-) -> Callable:
+    name: str,
+    second: str = "features",
+    types: str = "floating",
+    attrs: str = "",
+    examples: Sequence[case] = _PAIRS,
+) -> Callable[[Kernel], Kernel]:
     declared = f"{attrs}T: {types}" + (" = float" if attrs else "")
     signature = f"gradients: T, {second}: T -> backprops: T"
     return op(name, signature, declared, shape=merged_inputs, examples=examples)
 
 
-def _zero(x: Any) -> Any:
-    return x.dtype.type(0)
+def _zero(x: Array) -> Array:
+    result: Array = x.dtype.type(0)
+    return result
 
 
-_WORTH_CLIPPING = 1 << 14  # elements
+_MIN_CLIPPED_ELEMENTS = 1 << 14  # elements
 
 
-def _between(xp: Any, x: Any, most: float) -> Any:
+def _between(xp: ArrayModule, x: Array, most: float) -> Array:
     """`x` within 0 and `most`. Numpy compares with one number four times as fast if it clips, after a longer start."""
-    if xp is np and x.size > _WORTH_CLIPPING and x.dtype.kind == "f":
+    if xp is np and x.size > _MIN_CLIPPED_ELEMENTS and x.dtype.kind == "f":
         return np.clip(x, _zero(x), x.dtype.type(most))
     above = xp.maximum(x, _zero(x))
     return above if most == np.inf else xp.minimum(above, x.dtype.type(most))
 
 
 @_activation("Relu", "real", examples=[*_SAMPLES, case(np.array([-3, 0, 4], np.int32))])
-def _relu(xp: Any, x: Any) -> Any:
+def _relu(xp: ArrayModule, x: Array) -> Array:
     return _between(xp, x, np.inf)
 
 
-@gradient("Relu")
-def _relu_gradient(op: Operation, dy: Any) -> Any:
-    return apply("ReluGrad", dy, op.outputs[0])
-
-
-@_activation_grad("ReluGrad", types="real")
-def _relu_grad(xp: Any, g: Any, x: Any) -> Any:
-    return xp.where(x > _zero(x), g, _zero(g))
+gradient("Relu")(lambda op, dy: apply("ReluGrad", dy, op.outputs[0]))
+_activation_grad("ReluGrad", types="real")(lambda xp, g, x: xp.where(x > _zero(x), g, _zero(g)))
 
 
 @gradient("ReluGrad")
-def _relu_grad_gradient(op: Operation, dz: Any) -> Any:
+def _relu_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
     return apply("ReluGrad", dz, x), apply("ZerosLike", x)
 
 
 @_activation("Relu6", "real", examples=[case(REAL * np.float32(3)), case(np.array([-3, 5, 9], np.int32))])
-def _relu6(xp: Any, x: Any) -> Any:
+def _relu6(xp: ArrayModule, x: Array) -> Array:
     return _between(xp, x, 6)
 
 
-@gradient("Relu6")
-def _relu6_gradient(op: Operation, dy: Any) -> Any:
-    return apply("Relu6Grad", dy, op.outputs[0])
+gradient("Relu6")(lambda op, dy: apply("Relu6Grad", dy, op.outputs[0]))
 
 
 @_activation_grad("Relu6Grad", types="real", examples=[case(REAL, REAL * np.float32(3))])
-def _relu6_grad(xp: Any, g: Any, x: Any) -> Any:
+def _relu6_grad(xp: ArrayModule, g: Array, x: Array) -> Array:
     return xp.where((x > _zero(x)) & (x < x.dtype.type(6)), g, _zero(g))
 
 
 @gradient("Relu6Grad")
-def _relu6_grad_gradient(op: Operation, dz: Any) -> Any:
+def _relu6_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
     return apply("Relu6Grad", dz, x), apply("ZerosLike", x)
 
 
 @export("nn.relu6")
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """`min(max(features, 0), 6)`."""
     with name_scope(name, "Relu6", [features]) as scope:
         return apply("Relu6", to_tensor(features, name="features"), name=scope)
 
 
 @export("nn.crelu")
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """The relu of `features` and the relu of `-features`, side by side along `axis`."""
     with name_scope(name, "CRelu", [features]) as scope:
         x = to_tensor(features, name="features")
@@ -117,28 +116,26 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
 
 @_activation("LeakyRelu", attrs="alpha: float = 0.2; ", examples=[case(REAL), case(UNIT, alpha=0.5)])
-def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
+def _leaky_relu(xp: ArrayModule, x: Array, *, alpha: float) -> Array:
     return xp.where(x > _zero(x), x, x * x.dtype.type(alpha))
 
 
-@gradient("LeakyRelu")
-def _leaky_relu_gradient(op: Operation, dy: Any) -> Any:
-    return apply("LeakyReluGrad", dy, op.inputs[0], alpha=op.get_attr("alpha"))
+gradient("LeakyRelu")(lambda op, dy: apply("LeakyReluGrad", dy, op.inputs[0], alpha=op.get_attr("alpha")))
 
 
 @_activation_grad("LeakyReluGrad", attrs="alpha: float = 0.2; ")
-def _leaky_relu_grad(xp: Any, g: Any, x: Any, *, alpha: float) -> Any:
+def _leaky_relu_grad(xp: ArrayModule, g: Array, x: Array, *, alpha: float) -> Array:
     return xp.where(x > _zero(x), g, g * g.dtype.type(alpha))
 
 
 @gradient("LeakyReluGrad")
-def _leaky_relu_grad_gradient(op: Operation, dz: Any) -> Any:
+def _leaky_relu_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
     return apply("LeakyReluGrad", dz, x, alpha=op.get_attr("alpha")), apply("ZerosLike", x)
 
 
 @export("nn.leaky_relu")
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """`features` where positive, else `alpha * features`."""
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         x = to_tensor(features, name="features")
@@ -149,24 +146,10 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return apply("LeakyRelu", x, alpha=float(alpha), name=scope)
 
 
-@_activation("Elu")
-def _elu(xp: Any, x: Any) -> Any:
-    return xp.where(x < _zero(x), xp.expm1(xp.minimum(x, _zero(x))), x)
-
-
-@gradient("Elu")
-def _elu_gradient(op: Operation, dy: Any) -> Any:
-    return apply("EluGrad", dy, op.outputs[0])
-
-
-@_activation_grad("EluGrad", "outputs")
-def _elu_grad(xp: Any, g: Any, y: Any) -> Any:
-    return xp.where(y < _zero(y), (y + y.dtype.type(1)) * g, g)
-
-
-@gradient("EluGrad")
-def _elu_grad_gradient(op: Operation, dz: Any) -> Any:
-    return _of_outputs("EluGrad", op, dz)
+_activation("Elu")(lambda xp, x: xp.where(x < _zero(x), xp.expm1(xp.minimum(x, _zero(x))), x))
+gradient("Elu")(lambda op, dy: apply("EluGrad", dy, op.outputs[0]))
+_activation_grad("EluGrad", "outputs")(lambda xp, g, y: xp.where(y < _zero(y), (y + y.dtype.type(1)) * g, g))
+gradient("EluGrad")(lambda op, dz: _of_outputs("EluGrad", op, dz))
 
 
 def _of_outputs(kind: str, op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,45 +160,40 @@ def _of_outputs(kind: str, op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @_activation("Selu")
-def _selu(xp: Any, x: Any) -> Any:
+def _selu(xp: ArrayModule, x: Array) -> Array:
     below = xp.expm1(xp.minimum(x, _zero(x))) * x.dtype.type(_SELU_SCALE_ALPHA)
     return xp.where(x < _zero(x), below, x * x.dtype.type(_SELU_SCALE))
 
 
-@gradient("Selu")
-def _selu_gradient(op: Operation, dy: Any) -> Any:
-    return apply("SeluGrad", dy, op.outputs[0])
+gradient("Selu")(lambda op, dy: apply("SeluGrad", dy, op.outputs[0]))
 
 
 @_activation_grad("SeluGrad", "outputs")
-def _selu_grad(xp: Any, g: Any, y: Any) -> Any:
+def _selu_grad(xp: ArrayModule, g: Array, y: Array) -> Array:
     kind = y.dtype.type
     return xp.where(y < _zero(y), g * (y + kind(_SELU_SCALE_ALPHA)), g * kind(_SELU_SCALE))
 
 
-@gradient("SeluGrad")
-def _selu_grad_gradient(op: Operation, dz: Any) -> Any:
-    return _of_outputs("SeluGrad", op, dz)
+gradient("SeluGrad")(lambda op, dz: _of_outputs("SeluGrad", op, dz))
 
 
 @_activation("Softplus", examples=[*_SAMPLES, case(np.array([-200.0, 200.0], np.float32))])
-def _softplus(xp: Any, x: Any) -> Any:
+def _softplus(xp: ArrayModule, x: Array) -> Array:
     w = wide(x)
     return (xp.maximum(w, _zero(w)) + xp.log1p(xp.exp(-xp.abs(w)))).astype(x.dtype)
 
 
-@gradient("Softplus")
-def _softplus_gradient(op: Operation, dy: Any) -> Any:
-    return apply("SoftplusGrad", dy, op.inputs[0])
+gradient("Softplus")(lambda op, dy: apply("SoftplusGrad", dy, op.inputs[0]))
 
 
 @_activation_grad("SoftplusGrad")
-def _softplus_grad(xp: Any, g: Any, x: Any) -> Any:
-    return g / (xp.exp(-x) + x.dtype.type(1))
+def _softplus_grad(xp: ArrayModule, g: Array, x: Array) -> Array:
+    result: Array = g / (xp.exp(-x) + x.dtype.type(1))
+    return result
 
 
 @gradient("SoftplusGrad")
-def _softplus_grad_gradient(op: Operation, dz: Any) -> Any:
+def _softplus_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     g, x = op.inputs
     spread = apply("AddV2", apply("Exp", apply("Neg", x)), constant_like(2, x))
     slope = apply("RealDiv", apply("Mul", dz, g), apply("AddV2", spread, apply("Exp", x)))
@@ -223,23 +201,23 @@ def _softplus_grad_gradient(op: Operation, dz: Any) -> Any:
 
 
 @_activation("Softsign")
-def _softsign(xp: Any, x: Any) -> Any:
-    return x / (xp.abs(x) + x.dtype.type(1))
+def _softsign(xp: ArrayModule, x: Array) -> Array:
+    result: Array = x / (xp.abs(x) + x.dtype.type(1))
+    return result
 
 
-@gradient("Softsign")
-def _softsign_gradient(op: Operation, dy: Any) -> Any:
-    return apply("SoftsignGrad", dy, op.inputs[0])
+gradient("Softsign")(lambda op, dy: apply("SoftsignGrad", dy, op.inputs[0]))
 
 
 @_activation_grad("SoftsignGrad")
-def _softsign_grad(xp: Any, g: Any, x: Any) -> Any:
+def _softsign_grad(xp: ArrayModule, g: Array, x: Array) -> Array:
     w = xp.abs(x) + x.dtype.type(1)
-    return g / (w * w)
+    result: Array = g / (w * w)
+    return result
 
 
 @gradient("SoftsignGrad")
-def _softsign_grad_gradient(op: Operation, dz: Any) -> Any:
+def _softsign_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     g, x = op.inputs
     pull = apply("Mul", apply("Sign", x), constant_like(-2, x))
     scaled = apply("RealDiv", pull, apply("AddV2", apply("Abs", x), constant_like(1, x)))
@@ -247,7 +225,7 @@ def _softsign_grad_gradient(op: Operation, dz: Any) -> Any:
 
 
 @export("nn.swish")
-def swish(features: Any) -> Tensor:
+def swish(features: TensorLike) -> Tensor:
     """`features * sigmoid(features)`."""
     x = to_tensor(features, name="features")
     return apply("Mul", x, apply("Sigmoid", x), name="mul")
@@ -270,7 +248,7 @@ def _biased_shape(op: Operation, data_format: bytes) -> TensorShape:
     return TensorShape._of(tuple(dims))
 
 
-def _add_bias(x: Any, bias: Any, data_format: bytes) -> Any:
+def _add_bias(x: Array, bias: Array, data_format: bytes) -> Array:
     if x.ndim < 2:
         raise errors.invalid(f"Input tensor must be at least 2D: {bracketed(x.shape)}")
     axis = _channel_axis(data_format, x.ndim)
@@ -293,13 +271,11 @@ _IMAGE = np.arange(12, dtype=np.float32).reshape(1, 2, 3, 2)
     shape=lambda op: _biased_shape(op, op._attrs["data_format"]),
     examples=[*_BIASED, case(_IMAGE, REAL[0, :2]), case(_IMAGE, REAL[0, :2], data_format="NCHW")],
 )
-def _bias_add(xp: Any, x: Any, bias: Any, *, data_format: bytes) -> Any:
+def _bias_add(xp: ArrayModule, x: Array, bias: Array, *, data_format: bytes) -> Array:
     return _add_bias(x, bias, data_format)
 
 
-@gradient("BiasAdd")
-def _bias_add_gradient(op: Operation, dy: Any) -> Any:
-    return dy, apply("BiasAddGrad", dy, data_format=op.get_attr("data_format"))
+gradient("BiasAdd")(lambda op, dy: (dy, apply("BiasAddGrad", dy, data_format=op.get_attr("data_format"))))
 
 
 @op(
@@ -309,13 +285,11 @@ def _bias_add_gradient(op: Operation, dy: Any) -> Any:
     shape=lambda op: _biased_shape(op, b"NHWC"),
     examples=_BIASED,
 )
-def _bias_add_v1(xp: Any, x: Any, bias: Any) -> Any:
+def _bias_add_v1(xp: ArrayModule, x: Array, bias: Array) -> Array:
     return _add_bias(x, bias, b"NHWC")
 
 
-@gradient("BiasAddV1")
-def _bias_add_v1_gradient(op: Operation, dy: Any) -> Any:
-    return dy, apply("BiasAddGrad", dy)
+gradient("BiasAddV1")(lambda op, dy: (dy, apply("BiasAddGrad", dy)))
 
 
 def _bias_shape(op: Operation) -> TensorShape:
@@ -332,21 +306,24 @@ def _bias_shape(op: Operation) -> TensorShape:
     shape=_bias_shape,
     examples=[case(REAL), case(_IMAGE), case(_IMAGE, data_format="NCHW"), case(REAL[:0])],
 )
-def _bias_add_grad(xp: Any, dy: Any, *, data_format: bytes) -> Any:
+def _bias_add_grad(xp: ArrayModule, dy: Array, *, data_format: bytes) -> Array:
     axis = _channel_axis(data_format, dy.ndim)
     w = wide(dy)
-    return w.sum(tuple(i for i in range(dy.ndim) if i != axis), dtype=w.dtype).astype(dy.dtype)
+    result: Array = w.sum(tuple(i for i in range(dy.ndim) if i != axis), dtype=w.dtype).astype(dy.dtype)
+    return result
 
 
 @gradient("BiasAddGrad")
-def _bias_add_grad_gradient(op: Operation, dz: Any) -> Any:
+def _bias_add_grad_gradient(op: Operation, dz: Tensor) -> Tensor:
     dy = op.inputs[0]
     zeros = apply("ZerosLike", dy)
     return apply("BiasAdd", zeros, dz, data_format=op.get_attr("data_format"))
 
 
 @export("nn.bias_add")
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """Adds a vector to every position of `value`, along its channels."""
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
@@ -360,7 +337,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 
 @export("nn.xw_plus_b")
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """`matmul(x, weights) + biases`."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         left, right = to_tensor(x, name="x"), to_tensor(weights, name="weights")
@@ -369,7 +346,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
 
 
 @export("nn.relu_layer")
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Any:
     """`relu(matmul(x, weights) + biases)`."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         left, right = to_tensor(x, name="x"), to_tensor(weights, name="weights")

@@ -10,11 +10,14 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_list
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels import conv as conv_kernels
+from tensorfleet.kernels import conv_shapes
 from tensorfleet.kernels import depthwise_conv as depthwise_kernels
 from tensorfleet.kernels.windows import channel_axis
 from tensorfleet.ops.common import ints, shape_given_by
@@ -27,10 +30,10 @@ _IMAGE = _random.randn(2, 5, 4, 2).astype(np.float32)
 _FILTER = _random.randn(3, 2, 2, 3).astype(np.float32)
 _VOLUME = _random.randn(1, 3, 4, 3, 2).astype(np.float32)
 _FILTER_3D = _random.randn(2, 2, 2, 2, 3).astype(np.float32)
-_SAME = dict(strides=[1, 1, 1, 1], padding="SAME")
-_VALID = dict(strides=[1, 2, 1, 1], padding="VALID")
-_CHANNELS_FIRST = dict(strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")
-_SAME_3D = dict(strides=[1, 1, 1, 1, 1], padding="SAME")
+_SAME: dict[str, Any] = dict(strides=[1, 1, 1, 1], padding="SAME")
+_VALID: dict[str, Any] = dict(strides=[1, 2, 1, 1], padding="VALID")
+_CHANNELS_FIRST: dict[str, Any] = dict(strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")
+_SAME_3D: dict[str, Any] = dict(strides=[1, 1, 1, 1, 1], padding="SAME")
 
 _SPACING = "explicit_paddings: list(int) = []; data_format: string(NHWC|NCHW) = NHWC; "
 _SPACING += "dilations: list(int) = [1, 1, 1, 1]"
@@ -46,7 +49,7 @@ _TO_INPUT = "input_sizes: int32[1], filter: T, out_backprop: T -> output: T"
 _GEOMETRY = ("strides", "padding", "data_format", "dilations")
 
 
-def _windowed(function: Callable, *more: str) -> Callable:
+def _windowed(function: Kernel, *more: str) -> Callable[[Operation], TensorShape]:
     """The shape function of a convolution, from the kernels' own."""
 
     def infer(op: Operation) -> TensorShape:
@@ -57,7 +60,7 @@ def _windowed(function: Callable, *more: str) -> Callable:
     return infer
 
 
-def _given(position: int, rank: int) -> Callable:
+def _given(position: int, rank: int) -> Callable[[Operation], TensorShape]:
     """The shape function of a gradient whose shape an input gives."""
     return lambda op: of_rank(shape_given_by(op, position), rank)
 
@@ -84,7 +87,7 @@ def _declare_gradients(forward: str, to_input: str, to_filter: str) -> None:
     """Each of the three ops differentiates into the other two."""
 
     @gradient(forward)
-    def of_forward(op: Operation, dy: Any) -> Any:
+    def of_forward(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
         x, w = op.inputs
         x_shape, w_shape = apply_list("ShapeN", [x, w])
         dx = apply_any(to_input, x_shape, w, dy, **_options(op))
@@ -94,13 +97,13 @@ def _declare_gradients(forward: str, to_input: str, to_filter: str) -> None:
         return dx, dw
 
     @gradient(to_input)
-    def of_input(op: Operation, dz: Any) -> Any:
+    def of_input(op: Operation, dz: Tensor) -> tuple[None, Tensor, Tensor]:
         _, w, dy = op.inputs
         dw = apply_any(to_filter, dz, _shape(w), dy, **_options(op))
         return None, dw, apply_any(forward, dz, w, **_options(op))
 
     @gradient(to_filter)
-    def of_filter(op: Operation, dz: Any) -> Any:
+    def of_filter(op: Operation, dz: Tensor) -> tuple[Tensor, None, Tensor]:
         x, _, dy = op.inputs
         dx = apply_any(to_input, _shape(x), dz, dy, **_options(op))
         return dx, None, apply_any(forward, x, dz, **_options(op))
@@ -109,25 +112,25 @@ def _declare_gradients(forward: str, to_input: str, to_filter: str) -> None:
 # -- two dimensions ----------------------------------------------------------------------------------
 
 
-def _planar_kernel(function: Callable, sizes: int | None = None) -> Callable:
+def _planar_kernel(function: Kernel, sizes: int | None = None) -> Kernel:
     """A kernel with the attributes of a 2-D convolution; argument `sizes`, if any, is a shape."""
 
     def call(
-        xp: Any,
-        *arrays: Any,
-        strides: list,
+        xp: ArrayModule,
+        *arrays: Array,
+        strides: list[int],
         padding: bytes,
-        explicit_paddings: list,
+        explicit_paddings: list[int],
         data_format: bytes,
-        dilations: list,
-    ) -> Any:
+        dilations: list[int],
+    ) -> Array:
         if any(strides[i] != 1 for i in ((0, 1) if data_format == b"NCHW" else (0, 3))):
             raise errors.UnimplementedError(
                 None,
                 None,
                 "Current implementation does not yet support strides in the batch and depth dimensions.",
             )
-        return function(
+        result: Array = function(
             xp,
             *(ints(a) if i == sizes else a for i, a in enumerate(arrays)),
             strides=strides,
@@ -136,6 +139,7 @@ def _planar_kernel(function: Callable, sizes: int | None = None) -> Callable:
             data_format=data_format,
             dilations=dilations,
         )
+        return result
 
     return call
 
@@ -148,7 +152,7 @@ op(
     "Conv2D",
     _FORWARD,
     f"T: {_WIDE}; {_CONV2D}",
-    shape=_windowed(conv_kernels.conv2d_shape, "explicit_paddings"),
+    shape=_windowed(conv_shapes.conv2d_shape, "explicit_paddings"),
     heavy=True,
     examples=[
         case(_IMAGE, _FILTER, **_SAME),
@@ -191,7 +195,7 @@ def _padding(value: Any) -> tuple[Any, list[int]]:
     return value, []
 
 
-def _planar(strides: Any, padding: Any, data_format: Any, dilations: Any) -> dict[str, Any]:
+def _planar(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
     """The attributes of a 2-D convolution, from what its Python functions accept."""
     layout = data_format or "NHWC"
     first = layout.startswith("NC")
@@ -207,15 +211,15 @@ def _planar(strides: Any, padding: Any, data_format: Any, dilations: Any) -> dic
 
 @export("nn.conv2d")
 def conv2d(
-    input: Any,
-    filter: Any = None,
+    input: TensorLike,
+    filter: TensorLike = None,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
-    data_format: Any = "NHWC",
+    data_format: str | None = "NHWC",
     dilations: Any = [1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike = None,
 ) -> Tensor:
     """Slides filters of shape [height, width, in_channels, out_channels] over a batch of images.
 
@@ -228,16 +232,16 @@ def conv2d(
 
 @export("nn.conv2d_backprop_input")
 def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
+    input_sizes: TensorLike,
+    filter: TensorLike = None,
+    out_backprop: TensorLike = None,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
-    data_format: Any = "NHWC",
+    data_format: str | None = "NHWC",
     dilations: Any = [1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike = None,
 ) -> Tensor:
     """The gradient of `tf.nn.conv2d` with respect to its input, of shape `input_sizes`."""
     w = one_of("filters", filters, "filter", filter)
@@ -247,13 +251,13 @@ def conv2d_backprop_input(
 
 @export("nn.conv2d_backprop_filter")
 def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
     strides: Any,
     padding: Any,
     use_cudnn_on_gpu: bool = True,
-    data_format: Any = "NHWC",
+    data_format: str | None = "NHWC",
     dilations: Any = [1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
 ) -> Tensor:
@@ -264,15 +268,15 @@ def conv2d_backprop_filter(
 
 @export("nn.conv2d_transpose")
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
+    value: TensorLike = None,
+    filter: TensorLike = None,
+    output_shape: TensorLike = None,
     strides: Any = None,
     padding: Any = "SAME",
-    data_format: Any = "NHWC",
+    data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
+    input: TensorLike = None,
+    filters: TensorLike = None,
     dilations: Any = None,
 ) -> Tensor:
     """The transpose of a convolution; its filters are [height, width, out_channels, in_channels]."""
@@ -292,7 +296,7 @@ op(
     "DepthwiseConv2dNative",
     _FORWARD,
     f"T: floating; {_DEPTHWISE}",
-    shape=_windowed(conv_kernels.depthwise_conv2d_shape, "explicit_paddings"),
+    shape=_windowed(conv_shapes.depthwise_conv2d_shape, "explicit_paddings"),
     heavy=True,
     examples=[case(_IMAGE, _DEEP, **_SAME), case(_IMAGE, _DEEP, **_VALID)],
 )(_planar_kernel(depthwise_kernels.depthwise_conv2d))
@@ -351,13 +355,18 @@ depthwise_conv2d_native_backprop_filter = op_function(
 # -- three dimensions --------------------------------------------------------------------------------
 
 
-def _solid_kernel(function: Callable, sizes: int | None = None) -> Callable:
+def _solid_kernel(function: Kernel, sizes: int | None = None) -> Kernel:
     """A kernel with the attributes of a 3-D convolution; argument `sizes`, if any, is a shape."""
 
     def call(
-        xp: Any, *arrays: Any, strides: list, padding: bytes, data_format: bytes, dilations: list
-    ) -> Any:
-        return function(
+        xp: ArrayModule,
+        *arrays: Array,
+        strides: list[int],
+        padding: bytes,
+        data_format: bytes,
+        dilations: list[int],
+    ) -> Array:
+        result: Array = function(
             xp,
             *(ints(a) if i == sizes else a for i, a in enumerate(arrays)),
             strides=strides,
@@ -365,6 +374,7 @@ def _solid_kernel(function: Callable, sizes: int | None = None) -> Callable:
             data_format=data_format,
             dilations=dilations,
         )
+        return result
 
     return call
 
@@ -376,7 +386,7 @@ op(
     "Conv3D",
     _FORWARD,
     f"T: floating; {_CONV3D}",
-    shape=_windowed(conv_kernels.conv3d_shape),
+    shape=_windowed(conv_shapes.conv3d_shape),
     heavy=True,
     examples=[case(_VOLUME, _FILTER_3D, **_SAME_3D)],
 )(_solid_kernel(conv_kernels.conv3d))
@@ -404,7 +414,7 @@ op(
 _declare_gradients("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
 
 
-def _solid(strides: Any, padding: Any, data_format: Any, dilations: Any) -> dict[str, Any]:
+def _solid(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
     """The attributes of a 3-D convolution, from what its Python functions accept."""
     layout = data_format or "NDHWC"
     first = layout.startswith("NC")
@@ -418,14 +428,14 @@ def _solid(strides: Any, padding: Any, data_format: Any, dilations: Any) -> dict
 
 @export("nn.conv3d")
 def conv3d(
-    input: Any,
-    filter: Any = None,
+    input: TensorLike,
+    filter: TensorLike = None,
     strides: Any = None,
     padding: Any = None,
-    data_format: Any = "NDHWC",
+    data_format: str | None = "NDHWC",
     dilations: Any = [1, 1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike = None,
 ) -> Tensor:
     """Slides filters of shape [depth, height, width, in_channels, out_channels] over volumes."""
     w = one_of("filters", filters, "filter", filter)
@@ -434,12 +444,12 @@ def conv3d(
 
 @export("nn.conv3d_backprop_filter", "nn.conv3d_backprop_filter_v2")
 def conv3d_backprop_filter_v2(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
     strides: Any,
     padding: Any,
-    data_format: Any = "NDHWC",
+    data_format: str | None = "NDHWC",
     dilations: Any = [1, 1, 1, 1, 1],  # noqa: B006
     name: str | None = None,
 ) -> Tensor:
@@ -450,15 +460,15 @@ def conv3d_backprop_filter_v2(
 
 @export("nn.conv3d_transpose")
 def conv3d_transpose(
-    value: Any,
-    filter: Any = None,
-    output_shape: Any = None,
+    value: TensorLike,
+    filter: TensorLike = None,
+    output_shape: TensorLike = None,
     strides: Any = None,
     padding: Any = "SAME",
-    data_format: Any = "NDHWC",
+    data_format: str | None = "NDHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
+    input: TensorLike = None,
+    filters: TensorLike = None,
     dilations: Any = None,
 ) -> Tensor:
     """The transpose of a 3-D convolution: filters are [depth, height, width, out_channels, in_channels]."""

@@ -10,8 +10,10 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export, find
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
@@ -36,7 +38,7 @@ from tensorfleet.ops.math.compare import logical_and, not_equal, where
 from tensorfleet.ops.math.reduce_functions import reduce_max, reduce_sum
 
 
-def _check_lengths(inputs: np.ndarray, lengths: np.ndarray) -> None:
+def _check_lengths(inputs: Array, lengths: Array) -> None:
     if inputs.ndim != 3:
         raise errors.invalid("inputs is not a 3-Tensor")
     if lengths.shape != (inputs.shape[1],):
@@ -67,16 +69,16 @@ def _loss_shape(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _ctc_loss(
-    ctx: Any,
-    inputs: Any,
-    indices: Any,
-    values: Any,
-    lengths: Any,
+    ctx: HostContext,
+    inputs: Array,
+    indices: Array,
+    values: Array,
+    lengths: Array,
     *,
     preprocess_collapse_repeated: bool,
     ctc_merge_repeated: bool,
     ignore_longer_outputs_than_inputs: bool,
-) -> Any:
+) -> tuple[Array, Array]:
     _check_lengths(inputs, lengths)
     steps, batch, classes = inputs.shape
     if not batch:
@@ -120,7 +122,7 @@ def _ctc_loss(
 
 
 @gradient("CTCLoss")
-def _ctc_loss_grad(op: Operation, dy: Tensor, _: Any) -> list:
+def _ctc_loss_grad(op: Operation, dy: Tensor, _: Tensor) -> list[Tensor | None]:
     known = apply(
         "PreventGradient",
         op._outputs[1],
@@ -138,7 +140,7 @@ def _decoded_shapes(op: Operation) -> list[TensorShape]:
     return [*places, *values, *[TensorShape([2])] * paths, TensorShape([batch, paths])]
 
 
-def _sparse(decoded: list[list[int]]) -> tuple:
+def _sparse(decoded: list[list[int]]) -> tuple[Array, Array, Array]:
     counts = np.array([len(labels) for labels in decoded], np.int64)
     values = np.fromiter(chain.from_iterable(decoded), np.int64, int(counts.sum()))
     places = np.empty((len(values), 2), np.int64)
@@ -156,8 +158,8 @@ def _sparse(decoded: list[list[int]]) -> tuple:
     host=True,
 )
 def _ctc_greedy_decoder(
-    ctx: Any, inputs: Any, lengths: Any, *, merge_repeated: bool, blank_index: int
-) -> Any:
+    ctx: HostContext, inputs: Array, lengths: Array, *, merge_repeated: bool, blank_index: int
+) -> tuple[Array, Array, Array, Array]:
     _check_lengths(inputs, lengths)
     blank = blank_index if blank_index >= 0 else inputs.shape[2] + blank_index
     decoded, scores = ctc_kernels.greedy(inputs, lengths, merge_repeated, blank)
@@ -173,8 +175,8 @@ def _ctc_greedy_decoder(
     host=True,
 )
 def _ctc_beam_search_decoder(
-    ctx: Any, inputs: Any, lengths: Any, *, beam_width: int, top_paths: int, merge_repeated: bool
-) -> Any:
+    ctx: HostContext, inputs: Array, lengths: Array, *, beam_width: int, top_paths: int, merge_repeated: bool
+) -> tuple[Array, ...]:
     _check_lengths(inputs, lengths)
     if top_paths > beam_width:
         raise errors.invalid("Requested more paths than the beam width.")
@@ -194,14 +196,14 @@ not_differentiable("CTCGreedyDecoder", "CTCBeamSearchDecoder")
     lambda *args: len(args) > 1 and isinstance(args[1], SparseTensor),
 )
 def ctc_loss(
-    labels: Any,
-    inputs: Any = None,
-    sequence_length: Any = None,
+    labels: TensorLike,
+    inputs: TensorLike = None,
+    sequence_length: TensorLike = None,
     preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True,
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
-    logits: Any = None,
+    logits: TensorLike = None,
 ) -> Tensor:
     """The negative log probability of label sequences (a SparseTensor) under `inputs`, [time, batch, classes].
 
@@ -227,12 +229,12 @@ def ctc_loss(
 
 @export("nn.ctc_loss_v2")
 def ctc_loss_v2(
-    labels: Any,
-    logits: Any,
-    label_length: Any,
-    logit_length: Any,
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike,
+    logit_length: TensorLike,
     logits_time_major: bool = True,
-    unique: Any = None,
+    unique: TensorLike = None,
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -269,7 +271,9 @@ def ctc_loss_v2(
         )
 
 
-def _decoded(op_type: str, inputs: Any, lengths: Any, **attrs: Any) -> tuple:
+def _decoded(
+    op_type: str, inputs: TensorLike, lengths: TensorLike, **attrs: Any
+) -> tuple[list[SparseTensor], Tensor]:
     places, values, shapes, scores = apply_any(op_type, inputs, lengths, **attrs)
     if not isinstance(places, list):
         places, values, shapes = [places], [values], [shapes]
@@ -277,15 +281,21 @@ def _decoded(op_type: str, inputs: Any, lengths: Any, **attrs: Any) -> tuple:
 
 
 @export("nn.ctc_greedy_decoder")
-def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: bool = True) -> tuple:
+def ctc_greedy_decoder(
+    inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True
+) -> tuple[list[SparseTensor], Tensor]:
     """The best label of every step without blanks: ([SparseTensor of labels], negated sums of scores)."""
     return _decoded("CTCGreedyDecoder", inputs, sequence_length, merge_repeated=merge_repeated)
 
 
 @export("nn.ctc_beam_search_decoder")
 def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
-) -> tuple:
+    inputs: TensorLike,
+    sequence_length: TensorLike,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple[list[SparseTensor], Tensor]:
     """The most probable label sequences: (a SparseTensor for each of the `top_paths`, log probabilities)."""
     return _decoded(
         "CTCBeamSearchDecoder",
@@ -299,19 +309,19 @@ def ctc_beam_search_decoder(
 
 @export("nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder_v2(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
-) -> tuple:
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Tensor]:
     """`ctc_beam_search_decoder` that leaves repeated labels as they are."""
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 
 @export("nn.ctc_unique_labels")
-def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple:
+def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tensor, ...]:
     """For each row of `labels` its distinct labels, padded with zeros, and where each label is among them."""
     with name_scope(name, "ctc_unique_labels", [labels]):
         labels = to_tensor(labels, name="labels")
 
-        def one(row: Tensor) -> list:
+        def one(row: Tensor) -> list[Tensor]:
             found = tf_unique(row)
             count = tf_size(row) - tf_size(found.y)
             padded = pad(cast(found.y, dtypes.int64), [[0, count]])
@@ -322,7 +332,9 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple:
 
 
 @export("nn.collapse_repeated")
-def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple:
+def collapse_repeated(
+    labels: TensorLike, seq_length: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Rows of labels without immediate repetitions, padded with zeros, and their new lengths."""
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         labels, seq_length = to_tensor(labels, name="labels"), to_tensor(seq_length, name="seq_length")

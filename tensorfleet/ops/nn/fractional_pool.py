@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, TensorLike
 from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels import philox
@@ -21,7 +23,7 @@ from tensorfleet.ops.nn.shapes import of_rank
 
 _ATTRS = "pooling_ratio: list(float); pseudo_random: bool = false; overlapping: bool = false; "
 _ATTRS += "deterministic: bool = false; seed: int = 0; seed2: int = 0; T: {float, double, int32, int64}"
-_PART = 1 << 17  # elements that are worth a thread of their own
+_ELEMENTS_PER_THREAD = 1 << 17  # elements that are worth a thread of their own
 _POOLED = "value: T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64"
 
 
@@ -37,7 +39,7 @@ def _pooled(op: Operation) -> list[TensorShape]:
     return [TensorShape(sizes), vector_of(None), vector_of(None)]
 
 
-def _limits(stream: np.ndarray, size: int, count: int, pseudo_random: bool) -> np.ndarray:
+def _limits(stream: Array, size: int, count: int, pseudo_random: bool) -> Array:
     """Where each window starts, and where the last one ends."""
     if pseudo_random:
         ratio = size / count
@@ -52,13 +54,13 @@ def _limits(stream: np.ndarray, size: int, count: int, pseudo_random: bool) -> n
     return np.concatenate([[0], np.cumsum(widths[order])]).astype(np.int64)
 
 
-def _windows(limits: Any, overlapping: bool, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _windows(limits: Array, overlapping: bool, size: int) -> tuple[Array, Array]:
     """Where the windows start and end."""
     limits = np.asarray(limits)
     return limits[:-1], np.minimum(limits[1:] + int(overlapping), size)
 
 
-def _along(x: np.ndarray, axis: int, windows: tuple, order: np.ndarray, combine: Any) -> np.ndarray:
+def _along(x: Array, axis: int, windows: tuple[Array, Array], order: Array, combine: np.ufunc) -> Array:
     """The elements of each window along an axis combined: the first of all windows, then the second ones ...
 
     The windows come in that order, the longest first.
@@ -72,12 +74,12 @@ def _along(x: np.ndarray, axis: int, windows: tuple, order: np.ndarray, combine:
     return made
 
 
-def _extent(windows: tuple) -> int:
+def _extent(windows: tuple[Array, Array]) -> int:
     """The size of the largest window."""
     return int((windows[1] - windows[0]).max())
 
 
-def _containing(windows: tuple, size: int) -> Iterator[tuple]:
+def _containing(windows: tuple[Array, Array], size: int) -> Iterator[tuple[Array, Array, Array]]:
     """For each place of an axis a window that it is in, which place of the window it is, and if there is one.
 
     What overlaps is in several windows: in their first, then in their second ...
@@ -90,7 +92,9 @@ def _containing(windows: tuple, size: int) -> Iterator[tuple]:
         yield window, places - starts[window], first + k <= last
 
 
-def _in_windows(rows: tuple, columns: tuple, dims: tuple) -> Iterator[tuple]:
+def _in_windows(
+    rows: tuple[Array, Array], columns: tuple[Array, Array], dims: tuple[int, ...]
+) -> Iterator[tuple[Array, Array, Array]]:
     """The same for the places of an image, row by row."""
     for row, high, in_row in _containing(rows, dims[1]):
         for column, wide, in_column in _containing(columns, dims[2]):
@@ -99,12 +103,12 @@ def _in_windows(rows: tuple, columns: tuple, dims: tuple) -> Iterator[tuple]:
             yield window, place, np.logical_and.outer(in_row, in_column).ravel()
 
 
-def _unrolled(x: np.ndarray) -> np.ndarray:
+def _unrolled(x: Array) -> Array:
     """Images with their pixels in one axis."""
     return x.reshape(x.shape[0], x.shape[1] * x.shape[2], x.shape[3])
 
 
-def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
+def _sequences(ctx: HostContext, shape: tuple[int, ...]) -> tuple[Array, Array]:
     attrs = ctx.op._attrs
     for axis in (0, 3):
         if attrs["pooling_ratio"][axis] != 1:
@@ -125,7 +129,9 @@ def _sequences(ctx: Any, shape: tuple) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
-def _reduced(ctx: Any, x: Any, combine: Any, averaged: bool = False) -> tuple:
+def _reduced(
+    ctx: HostContext, x: Array, combine: np.ufunc, averaged: bool = False
+) -> tuple[Array, tuple[Array, Array]]:
     if x.ndim != 4:
         raise errors.invalid(f"value must be 4-dimensional, got {list(x.shape)}")
     limits = _sequences(ctx, x.shape)
@@ -145,40 +151,45 @@ def _reduced(ctx: Any, x: Any, combine: Any, averaged: bool = False) -> tuple:
         if averaged:
             _shares(out[start:stop], rows, columns, out[start:stop])
 
-    in_parts(some, len(x), _PART // max(x[:1].size, 1) + 1)
+    in_parts(some, len(x), _ELEMENTS_PER_THREAD // max(x[:1].size, 1) + 1)
     return out, limits
 
 
 @op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
-def _max_pool(ctx: Any, x: Any) -> tuple:
+def _max_pool(ctx: HostContext, x: Array) -> tuple[Array, Array, Array]:
     made, limits = _reduced(ctx, np.asarray(x), np.maximum)
     return made, *limits
 
 
 @op("FractionalAvgPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
-def _avg_pool(ctx: Any, x: Any) -> tuple:
+def _avg_pool(ctx: HostContext, x: Array) -> tuple[Array, Array, Array]:
     kind = np.asarray(x).dtype
     values = np.asarray(x, kind if kind.kind == "f" else np.float64)
     made, limits = _reduced(ctx, values, np.add, averaged=True)
     return made.astype(kind, copy=False), *limits
 
 
-def _shares(x: np.ndarray, rows: tuple, columns: tuple, out: Any = None) -> np.ndarray:
+def _shares(
+    x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array], out: Array | None = None
+) -> Array:
     """What belongs to the windows divided by how many elements each has."""
     areas = np.multiply.outer(rows[1] - rows[0], columns[1] - columns[0]).ravel()
     flat, parts = x.reshape(len(x), math.prod(x.shape[1:])), np.repeat(areas.astype(x.dtype), x.shape[3])
-    return np.divide(flat, parts, out=out if out is None else out.reshape(flat.shape)).reshape(x.shape)
+    result: Array = np.divide(flat, parts, out=out if out is None else out.reshape(flat.shape)).reshape(
+        x.shape
+    )
+    return result
 
 
 @gradient("FractionalMaxPool")
-def _max_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
+def _max_pool_gradient(op: Operation, dy: Tensor, *_: Any) -> Tensor:
     y, rows, columns = op.outputs
     overlapping = op.get_attr("overlapping")
     return apply("FractionalMaxPoolGrad", op.inputs[0], y, dy, rows, columns, overlapping=overlapping)
 
 
 @gradient("FractionalAvgPool")
-def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
+def _avg_pool_gradient(op: Operation, dy: Tensor, *_: Any) -> Tensor:
     rows, columns = op.outputs[1:]
     shape = apply("Shape", op.inputs[0], out_type="int64")
     return apply("FractionalAvgPoolGrad", shape, dy, rows, columns, overlapping=op.get_attr("overlapping"))
@@ -192,7 +203,9 @@ def _avg_pool_gradient(op: Operation, dy: Any, *_: Any) -> Any:
     shape=lambda op: op._inputs[0].shape,
     host=True,
 )
-def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
+def _max_pool_grad(
+    ctx: HostContext, x: Array, y: Array, dy: Array, rows: Array, columns: Array, *, overlapping: bool
+) -> Array:
     x, dy = np.asarray(x), np.asarray(dy)
     both = _windows(rows, overlapping, x.shape[1]), _windows(columns, overlapping, x.shape[2])
     chosen, out = _maxima(x, np.asarray(y), *both), np.zeros((len(x), math.prod(x.shape[1:])), dy.dtype)
@@ -203,7 +216,7 @@ def _max_pool_grad(ctx: Any, x: Any, y: Any, dy: Any, rows: Any, columns: Any, *
     return out.reshape(x.shape)
 
 
-def _maxima(x: np.ndarray, y: np.ndarray, rows: tuple, columns: tuple) -> np.ndarray:
+def _maxima(x: Array, y: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Array:
     """Which place of its window, counted from the last one, is the first that has the window's maximum."""
     high, wide = _extent(rows), _extent(columns)
     y = _unrolled(y)
@@ -218,7 +231,7 @@ def _maxima(x: np.ndarray, y: np.ndarray, rows: tuple, columns: tuple) -> np.nda
     return found
 
 
-def _where(chosen: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _where(chosen: Array, x: Array) -> Array:
     """What is chosen, zeros elsewhere: their bits, for `np.where` is slow when there is no order in it."""
     bits = x.view(f"i{x.dtype.itemsize}")
     return (bits & -chosen.view(np.int8)).view(x.dtype)
@@ -232,7 +245,9 @@ def _where(chosen: np.ndarray, x: np.ndarray) -> np.ndarray:
     shape=lambda op: shape_given_by(op, 0),
     host=True,
 )
-def _avg_pool_grad(ctx: Any, shape: Any, dy: Any, rows: Any, columns: Any, *, overlapping: bool) -> Any:
+def _avg_pool_grad(
+    ctx: HostContext, shape: Array, dy: Array, rows: Array, columns: Array, *, overlapping: bool
+) -> Array:
     dims, kind = tuple(np.asarray(shape).tolist()), np.asarray(dy).dtype
     out = np.zeros((dims[0], math.prod(dims[1:])))
     both = _windows(rows, overlapping, dims[1]), _windows(columns, overlapping, dims[2])
@@ -255,8 +270,8 @@ class FractionalPool(NamedTuple):
 
 def _declare(kind: str) -> Any:
     def pool(
-        value: Any,
-        pooling_ratio: Any,
+        value: TensorLike,
+        pooling_ratio: Sequence[float],
         pseudo_random: bool = False,
         overlapping: bool = False,
         deterministic: bool = False,

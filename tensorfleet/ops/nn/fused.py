@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph import registry
 from tensorfleet.graph.apply import apply_list
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
-from tensorfleet.kernels.conv import conv2d, conv2d_shape
+from tensorfleet.kernels.conv import conv2d
+from tensorfleet.kernels.conv_shapes import conv2d_shape
 from tensorfleet.ops.common import static_value
 from tensorfleet.ops.nn.shapes import of_rank, same_dimension
 from tensorfleet.ops.samples import case
@@ -45,7 +45,9 @@ def _fused_shape(op: Operation) -> TensorShape:
     return TensorShape(conv2d_shape(dims, filter_dims, **window))
 
 
-def _convolved(xp: Any, x: Any, paddings: Any, w: Any, mode: bytes, strides: list, padding: bytes) -> Any:
+def _convolved(
+    xp: ArrayModule, x: Array, paddings: Array, w: Array, mode: bytes, strides: list[int], padding: bytes
+) -> Array:
     padded = registry.get("MirrorPad").kernel(xp, x, paddings, mode=mode)
     return conv2d(xp, padded, w, strides=strides, padding=padding)
 
@@ -59,8 +61,8 @@ def _convolved(xp: Any, x: Any, paddings: Any, w: Any, mode: bytes, strides: lis
     examples=[case(_IMAGES, _PADDINGS, _FILTER, **_OPTIONS, grad=False)],
 )
 def _fused_pad_conv2d(
-    xp: Any, x: Any, paddings: Any, w: Any, *, mode: bytes, strides: list, padding: bytes
-) -> Any:
+    xp: ArrayModule, x: Array, paddings: Array, w: Array, *, mode: bytes, strides: list[int], padding: bytes
+) -> Array:
     return _convolved(xp, x, paddings, w, mode, strides, padding)
 
 
@@ -86,17 +88,17 @@ def _fused_pad_conv2d(
     ],
 )
 def _fused_resize_and_pad_conv2d(
-    xp: Any,
-    x: Any,
-    size: Any,
-    paddings: Any,
-    w: Any,
+    xp: ArrayModule,
+    x: Array,
+    size: Array,
+    paddings: Array,
+    w: Array,
     *,
     resize_align_corners: bool,
     mode: bytes,
-    strides: list,
+    strides: list[int],
     padding: bytes,
-) -> Any:
+) -> Array:
     resize = registry.get("ResizeBilinear").kernel
     resized = resize(xp, x, size, align_corners=resize_align_corners, half_pixel_centers=False)
     return _convolved(xp, resized.astype(x.dtype), paddings, w, mode, strides, padding)
@@ -126,22 +128,22 @@ def _normalized_shape(op: Operation) -> TensorShape:
     removed=_REMOVED,
 )
 def _batch_norm(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    beta: Any,
-    gamma: Any,
+    xp: ArrayModule,
+    t: Array,
+    m: Array,
+    v: Array,
+    beta: Array,
+    gamma: Array,
     *,
     variance_epsilon: float,
     scale_after_normalization: bool,
-) -> Any:
+) -> Array:
     factor = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
     return (t - m) * (factor * gamma if scale_after_normalization else factor) + beta
 
 
 @gradient("BatchNormWithGlobalNormalization")
-def _batch_norm_gradient(op: Operation, dy: Any) -> Any:
+def _batch_norm_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     t, m, v, _, gamma = op.inputs
     options = {name: op._attrs[name] for name in ("variance_epsilon", "scale_after_normalization")}
     return apply_list("BatchNormWithGlobalNormalizationGrad", t, m, v, gamma, dy, **options)
@@ -162,16 +164,16 @@ def _gradient_shapes(op: Operation) -> list[TensorShape]:
     removed=_REMOVED,
 )
 def _batch_norm_grad(
-    xp: Any,
-    t: Any,
-    m: Any,
-    v: Any,
-    gamma: Any,
-    backprop: Any,
+    xp: ArrayModule,
+    t: Array,
+    m: Array,
+    v: Array,
+    gamma: Array,
+    backprop: Array,
     *,
     variance_epsilon: float,
     scale_after_normalization: bool,
-) -> tuple:
+) -> tuple[Array, Array, Array, Array, Array]:
     spread = v + v.dtype.type(variance_epsilon)
     factor = 1 / xp.sqrt(spread)
     along = (0, 1, 2)

@@ -9,9 +9,11 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, broadcast_shape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_list
 from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.convert import to_tensor
+from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
@@ -33,7 +35,7 @@ def _of_rank_one_or_more(op: Operation) -> TensorShape:
     return of_rank_at_least(op._inputs[0].shape, 1)
 
 
-def _exponentials(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+def _exponentials(xp: ArrayModule, x: Array) -> tuple[Any, Any, Any]:
     """(logits less their largest, the exponentials of those, the sums of these), along the last axis."""
     if x.shape[-1] == 0:
         return x, x, xp.ones((*x.shape[:-1], 1), x.dtype)
@@ -42,52 +44,58 @@ def _exponentials(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     return shifted, e, e.sum(-1, keepdims=True)
 
 
-def _need_dimension(x: Any) -> None:
+def _need_dimension(x: Array) -> None:
     if x.ndim < 1:
         raise errors.invalid(f"logits must have >= 1 dimension, got {bracketed(x.shape)}")
 
 
 @op("Softmax", "logits: T -> softmax: T", "T: floating", shape=_of_rank_one_or_more, examples=_LOGITS)
-def _softmax(xp: Any, x: Any) -> Any:
+def _softmax(xp: ArrayModule, x: Array) -> Array:
     _need_dimension(x)
     _, e, total = _exponentials(xp, wide(x))
-    return (e / total).astype(x.dtype)
+    result: Array = (e / total).astype(x.dtype)
+    return result
 
 
 @gradient("Softmax")
-def _softmax_gradient(op: Operation, dy: Any) -> Any:
+def _softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = op.outputs[0]
     total = apply("Sum", apply("Mul", dy, y, name="mul"), np.int32(-1), keep_dims=True)
     return apply("Mul", apply("Sub", dy, total, name="sub"), y, name="mul")
 
 
 @op("LogSoftmax", "logits: T -> logsoftmax: T", "T: floating", shape=_of_rank_one_or_more, examples=_LOGITS)
-def _log_softmax(xp: Any, x: Any) -> Any:
+def _log_softmax(xp: ArrayModule, x: Array) -> Array:
     _need_dimension(x)
     shifted, _, total = _exponentials(xp, wide(x))
-    return (shifted - xp.log(total)).astype(x.dtype)
+    result: Array = (shifted - xp.log(total)).astype(x.dtype)
+    return result
 
 
 @gradient("LogSoftmax")
-def _log_softmax_gradient(op: Operation, dy: Any) -> Any:
+def _log_softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = apply("Exp", op.outputs[0])
     total = apply("Sum", dy, np.int32(-1), keep_dims=True)
     return apply("Sub", dy, apply("Mul", total, y, name="mul"), name="sub")
 
 
 @export("nn.softmax", "math.softmax")
-def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def softmax(
+    logits: TensorLike, axis: TensorLike = None, name: str | None = None, dim: TensorLike = None
+) -> Tensor:
     """Exponentials of `logits` that sum to one along `axis` (the last by default)."""
     return _along("Softmax", logits, _one_of(axis, dim), name)
 
 
 @export("nn.log_softmax", "math.log_softmax")
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def log_softmax(
+    logits: TensorLike, axis: TensorLike = None, name: str | None = None, dim: TensorLike = None
+) -> Tensor:
     """The logarithm of `tf.nn.softmax`, without its loss of precision."""
     return _along("LogSoftmax", logits, _one_of(axis, dim), name)
 
 
-def _one_of(axis: Any, dim: Any, default: Any = -1) -> Any:
+def _one_of(axis: TensorLike, dim: TensorLike, default: int = -1) -> Any:
     if dim is not None:
         if axis is not None:
             raise ValueError("Cannot specify both 'dim' and 'axis'.")
@@ -95,11 +103,11 @@ def _one_of(axis: Any, dim: Any, default: Any = -1) -> Any:
     return default if axis is None else axis
 
 
-def _along(kind: str, logits: Any, dim: Any, name: str | None) -> Tensor:
+def _along(kind: str, logits: TensorLike, dim: Any, name: str | None) -> Tensor:
     x = to_tensor(logits)
     dims = x.shape.rank
     if not isinstance(dim, Tensor) and dim in (-1, None if dims is None else dims - 1):
-        return apply_any(kind, x, name=name)
+        return apply(kind, x, name=name)
     known = constant_value(dim) if isinstance(dim, Tensor) else dim
     if dims is not None and known is not None and not -dims <= known < dims:
         raise errors.invalid(
@@ -122,11 +130,11 @@ def _swapped(x: Tensor, dim: Any, whole: Tensor, name: str | None = "transpose")
     return apply("Transpose", x, order, name=name or "transpose")
 
 
-def _span(start: Any, limit: Any) -> Tensor:
+def _span(start: TensorLike, limit: TensorLike) -> Tensor:
     return apply("Range", start, limit, 1, name="range")
 
 
-def _joined(parts: list) -> Tensor:
+def _joined(parts: list[Any]) -> Tensor:
     return apply("ConcatV2", parts, 0, name="concat")
 
 
@@ -151,7 +159,7 @@ _TARGETS = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]], np.float32)
         case(REAL.astype(np.float64), _TARGETS[:1].astype(np.float64), grad=False),
     ],
 )
-def _softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple:
+def _softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Array, Array]:
     try:
         np.broadcast_shapes(logits.shape, labels.shape)
     except ValueError:
@@ -166,7 +174,9 @@ def _softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple:
 
 
 @gradient("SoftmaxCrossEntropyWithLogits")
-def _softmax_cross_entropy_gradient(op: Operation, dloss: Any, dbackprop: Any) -> Any:
+def _softmax_cross_entropy_gradient(
+    op: Operation, dloss: Tensor | None, dbackprop: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
     logits = op.inputs[0]
     dx = _through_logits(op, dloss, dbackprop)
     if dloss is None:
@@ -179,9 +189,9 @@ def _times_rows(vector: Tensor, matrix: Tensor) -> Tensor:
     return apply("Mul", apply("ExpandDims", vector, -1), matrix, name="mul")
 
 
-def _through_logits(op: Operation, dloss: Any, dbackprop: Any) -> Any:
+def _through_logits(op: Operation, dloss: Tensor | None, dbackprop: Tensor | None) -> Tensor | None:
     """The gradient of the logits: the op's second output, and what flows back through that output itself."""
-    first = None if _is_zero(dloss) else _times_rows(dloss, op.outputs[1])
+    first = None if dloss is None or _is_zero(dloss) else _times_rows(dloss, op.outputs[1])
     if _is_zero(dbackprop):
         return first
     y = apply("Softmax", op.inputs[0])
@@ -191,7 +201,7 @@ def _through_logits(op: Operation, dloss: Any, dbackprop: Any) -> Any:
     return second if first is None else apply("AddV2", first, second, name="add")
 
 
-def _is_zero(grad: Any) -> bool:
+def _is_zero(grad: Tensor | None) -> bool:
     """Whether nothing flows back here: no gradient, or zeros made for want of one."""
     if grad is None:
         return True
@@ -219,7 +229,9 @@ def _sparse_cross_entropy_shapes(op: Operation) -> list[TensorShape]:
     shape=_sparse_cross_entropy_shapes,
     examples=[case(REAL, np.array([2, 0], np.int32)), case(REAL.astype(np.float64), np.array([1, 1]))],
 )
-def _sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any, *, check: Any) -> tuple:
+def _sparse_softmax_cross_entropy(
+    xp: ArrayModule, logits: Array, labels: Array, *, check: Check
+) -> tuple[Array, Array]:
     if labels.ndim != 1:
         text = f"labels must be 1-D, but got shape {bracketed(labels.shape)}"
         raise errors.InvalidArgumentError(None, None, text)
@@ -238,7 +250,7 @@ def _sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any, *, check: A
     return loss.astype(logits.dtype), (e / total - chosen.astype(x.dtype)).astype(logits.dtype)
 
 
-def _bad_label(ok: Any, labels: Any, classes: int) -> str:
+def _bad_label(ok: Array, labels: Array, classes: int) -> str:
     _, value = first_bad(ok, labels)
     return (
         f"Received a label value of {value} which is outside the valid range of [0, {classes}).  "
@@ -247,19 +259,26 @@ def _bad_label(ok: Any, labels: Any, classes: int) -> str:
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
-def _sparse_softmax_cross_entropy_gradient(op: Operation, dloss: Any, dbackprop: Any) -> Any:
+def _sparse_softmax_cross_entropy_gradient(
+    op: Operation, dloss: Tensor | None, dbackprop: Tensor | None
+) -> tuple[Tensor | None, None]:
     return _through_logits(op, dloss, dbackprop), None
 
 
 _sparse_softmax_cross_entropy_gradient.accepts_none = True  # type: ignore[attr-defined]
 
 
-def _first_is_given(*args: Any) -> bool:
+def _first_is_given(*args: Array) -> bool:
     """Since 1.0 the first place is of `_sentinel`, which nobody gives."""
     return args[0] is not None
 
 
-def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+def _check_named(
+    function: str,
+    sentinel: TensorLike,
+    labels: TensorLike,
+    logits: TensorLike,
+) -> None:
     if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
     if labels is None or logits is None:
@@ -269,12 +288,12 @@ def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None
 @export("nn.softmax_cross_entropy_with_logits")
 @takes_old_order("nn.softmax_cross_entropy_with_logits", "logits labels dim name", _first_is_given)
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
-    dim: Any = -1,
+    _sentinel: TensorLike = None,
+    labels: TensorLike = None,
+    logits: TensorLike = None,
+    dim: TensorLike = -1,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike = None,
 ) -> Tensor:
     """The cross entropy between rows of probabilities `labels` and the softmax of `logits`.
 
@@ -289,7 +308,11 @@ def softmax_cross_entropy_with_logits(
 
 @export("nn.softmax_cross_entropy_with_logits_v2")
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
+    labels: TensorLike,
+    logits: TensorLike,
+    axis: TensorLike = None,
+    name: str | None = None,
+    dim: TensorLike = None,
 ) -> Tensor:
     """The cross entropy between probabilities `labels` and the softmax of `logits` along `axis`."""
     along = _one_of(axis, dim)
@@ -309,10 +332,11 @@ def softmax_cross_entropy_with_logits_v2(
             kept = known.as_list()
             del kept[along]
             loss.set_shape(kept)
-        return cast(loss, given.dtype.base_dtype) if narrow else loss
+        result: Tensor = cast(loss, given.dtype.base_dtype) if narrow else loss
+        return result
 
 
-def _to_end(x: Tensor, dim: int, whole: Tensor) -> Tensor:
+def _to_end(x: Tensor, dim: Any, whole: Tensor) -> Tensor:
     """`x` with axis `dim` moved behind all others."""
     order = _joined([_span(0, dim), _span(dim + 1, whole), [dim]])
     return apply("Transpose", x, order, name="transpose")
@@ -331,7 +355,10 @@ def _as_matrix(x: Tensor) -> Tensor:
 @export("nn.sparse_softmax_cross_entropy_with_logits")
 @takes_old_order("nn.sparse_softmax_cross_entropy_with_logits", "logits labels name", _first_is_given)
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: TensorLike = None,
+    labels: TensorLike = None,
+    logits: TensorLike = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cross entropy between the classes `labels` and the softmax of `logits`."""
     _check_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -348,7 +375,8 @@ def sparse_softmax_cross_entropy_with_logits(
             loss, _ = apply_any(inner, *_flattened(x, target), name=inner)
             loss = apply("Reshape", loss, loss_shape)
             loss.set_shape(target.shape)
-        return cast(loss, given.dtype.base_dtype) if narrow else loss
+        result: Tensor = cast(loss, given.dtype.base_dtype) if narrow else loss
+        return result
 
 
 def _check_label_shape(labels: TensorShape, logits: TensorShape) -> None:
@@ -394,7 +422,10 @@ def _same_shapes(a: str, x: Tensor, b: str, y: Tensor) -> None:
     "nn.sigmoid_cross_entropy_with_logits", "logits labels name", _first_is_given, {"targets": "labels"}
 )
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: TensorLike = None,
+    labels: TensorLike = None,
+    logits: TensorLike = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cross entropy of independent yes-or-no decisions with probabilities `sigmoid(logits)`."""
     _check_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -411,11 +442,11 @@ def sigmoid_cross_entropy_with_logits(
 
 @export("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
+    labels: TensorLike = None,
+    logits: TensorLike = None,
     pos_weight: Any = None,
     name: str | None = None,
-    targets: Any = None,
+    targets: TensorLike = None,
 ) -> Tensor:
     """`sigmoid_cross_entropy_with_logits` with positive labels counting `pos_weight` times."""
     if targets is not None:
@@ -433,7 +464,7 @@ def weighted_cross_entropy_with_logits(
 
 @export("nn.log_poisson_loss")
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
     """The negative log-likelihood of counts under a Poisson distribution with rate `exp(log_input)`.
 

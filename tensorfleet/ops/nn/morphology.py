@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, Dims, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
@@ -32,16 +34,16 @@ def _dilated(op: Operation) -> TensorShape:
     return TensorShape([batch, high, wide, same_dimension(depth, channels)])
 
 
-def _window(x: Any, f: Any, strides: list, rates: list, padding: bytes) -> Window:
+def _window(x: Array, f: Array, strides: list[int], rates: list[int], padding: bytes) -> Window:
     return make_window(x.shape, (1, *f.shape[:2], 1), strides, padding, dilations=rates)
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> float:
     dtype = np.dtype(dtype)
     return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
 
 
-def _candidates(xp: Any, x: Any, f: Any, win: Window) -> list:
+def _candidates(xp: ArrayModule, x: Array, f: Array, win: Window) -> list[tuple[Dims, Array]]:
     """For each tap: its place, and input plus filter there."""
     padded = pad(xp, x, win, _lowest(x.dtype))
     return [(tap, take(xp, padded, win, tap) + f[tap[1], tap[2]]) for tap in win.taps()]
@@ -58,16 +60,18 @@ def _candidates(xp: Any, x: Any, f: Any, win: Window) -> list:
         case(_X.astype(np.float32), _F.astype(np.float32), **_WIDE),
     ],
 )
-def _dilation(xp: Any, x: Any, f: Any, *, strides: list, rates: list, padding: bytes) -> Any:
-    values = [v for _, v in _candidates(xp, x, f, _window(x, f, strides, rates, padding))]
-    most = values[0]
-    for v in values[1:]:
-        most = xp.maximum(most, v)
-    return most
+def _dilation(
+    xp: ArrayModule, x: Array, f: Array, *, strides: list[int], rates: list[int], padding: bytes
+) -> Array:
+    return _largest(xp, _candidates(xp, x, f, _window(x, f, strides, rates, padding)))
+
+
+def _largest(xp: ArrayModule, candidates: list[tuple[Dims, Array]]) -> Array:
+    return functools.reduce(xp.maximum, [value for _, value in candidates])
 
 
 @gradient("Dilation2D")
-def _dilation_gradient(op: Operation, dy: Any) -> Any:
+def _dilation_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     attrs = {k: op.get_attr(k) for k in ("strides", "rates", "padding")}
     return (
         apply("Dilation2DBackpropInput", op.inputs[0], op.inputs[1], dy, **attrs),
@@ -75,12 +79,10 @@ def _dilation_gradient(op: Operation, dy: Any) -> Any:
     )
 
 
-def _shares(xp: Any, x: Any, f: Any, dy: Any, win: Window) -> list:
+def _shares(xp: ArrayModule, x: Array, f: Array, dy: Array, win: Window) -> list[tuple[Dims, Array]]:
     """What of the gradient goes to each tap: all of it to the first that gave the maximum."""
     found = _candidates(xp, x, f, win)
-    most = found[0][1]
-    for _, v in found[1:]:
-        most = xp.maximum(most, v)
+    most = _largest(xp, found)
     free = xp.ones(most.shape, bool)
     shares = []
     for tap, v in found:
@@ -97,7 +99,9 @@ def _shares(xp: Any, x: Any, f: Any, dy: Any, win: Window) -> list:
     shape=lambda op: op._inputs[0].shape,
     examples=[case(_X, _F, _X, grad=False, **_SAMPLE)],
 )
-def _dilation_input(xp: Any, x: Any, f: Any, dy: Any, *, strides: list, rates: list, padding: bytes) -> Any:
+def _dilation_input(
+    xp: ArrayModule, x: Array, f: Array, dy: Array, *, strides: list[int], rates: list[int], padding: bytes
+) -> Array:
     win = _window(x, f, strides, rates, padding)
     return scatter(xp, _shares(xp, x, f, dy, win), win)
 
@@ -109,7 +113,9 @@ def _dilation_input(xp: Any, x: Any, f: Any, dy: Any, *, strides: list, rates: l
     shape=lambda op: op._inputs[1].shape,
     examples=[case(_X, _F, _X, grad=False, **_SAMPLE)],
 )
-def _dilation_filter(xp: Any, x: Any, f: Any, dy: Any, *, strides: list, rates: list, padding: bytes) -> Any:
+def _dilation_filter(
+    xp: ArrayModule, x: Array, f: Array, dy: Array, *, strides: list[int], rates: list[int], padding: bytes
+) -> Array:
     win = _window(x, f, strides, rates, padding)
     sums = [xp.sum(share, axis=(0, 1, 2)) for _, share in _shares(xp, x, f, dy, win)]
     return xp.stack(sums).reshape(f.shape).astype(f.dtype)
@@ -120,14 +126,14 @@ not_differentiable("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
 
 @export("nn.dilation2d")
 def dilation2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    rates: Any = None,
+    input: TensorLike,
+    filter: TensorLike = None,
+    strides: TensorLike = None,
+    rates: TensorLike = None,
     padding: str | None = None,
     name: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
+    filters: TensorLike = None,
+    dilations: TensorLike = None,
 ) -> Tensor:
     """Each pixel becomes the largest of the pixels around it plus the filter there."""
     kernel = filter if filters is None else filters
@@ -137,7 +143,12 @@ def dilation2d(
 
 @export("nn.erosion2d")
 def erosion2d(
-    value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    value: TensorLike,
+    kernel: TensorLike,
+    strides: TensorLike,
+    rates: TensorLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """Each pixel becomes the smallest of the pixels around it minus the kernel there."""
     with name_scope(name, "erosion2d", [value, kernel]) as scope:

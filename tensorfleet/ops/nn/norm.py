@@ -10,10 +10,12 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply, apply_any, apply_list, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
+from tensorfleet.kernels.arrays import total
 from tensorfleet.ops.common import UNKNOWN, merged_inputs
 from tensorfleet.ops.elementwise import wide
 from tensorfleet.ops.nn.shapes import of_rank, same_dimension
@@ -25,27 +27,29 @@ _LRN = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: floa
 _LRN += "T: {half, bfloat16, float} = float"
 
 
-_FEW_CHANNELS = 64  # up to so many, a product with a band of ones is faster than shifted sums
+_MAX_BAND_CHANNELS = 64  # up to so many, a product with a band of ones is faster than shifted sums
 
 
-def _neighbours(xp: Any, x: Any, radius: int) -> Any:
+def _neighbours(xp: ArrayModule, x: Array, radius: int) -> Array:
     """The sum over the channels within `radius` of each."""
     depth = x.shape[-1]
-    if depth <= _FEW_CHANNELS:
+    if depth <= _MAX_BAND_CHANNELS:
         places = np.arange(depth)
         return xp.matmul(x, (abs(places[:, None] - places) <= radius).astype(x.dtype))
     padded = xp.pad(x, [(0, 0)] * (x.ndim - 1) + [(radius, radius)])
-    return sum(padded[..., i : i + depth] for i in range(2 * radius + 1))
+    return total(padded[..., i : i + depth] for i in range(2 * radius + 1))
 
 
-def _inverse_power(xp: Any, base: Any, beta: float) -> Any:
+def _inverse_power(xp: ArrayModule, base: Array, beta: float) -> Array:
     """`base ** -beta`, by roots where they do: powers are slow."""
     if beta == 0.5:
-        return base.dtype.type(1) / xp.sqrt(base)
-    if beta == 0.75:
+        power: Array = base.dtype.type(1) / xp.sqrt(base)
+    elif beta == 0.75:
         root = xp.sqrt(base)
-        return base.dtype.type(1) / (root * xp.sqrt(root))
-    return base ** base.dtype.type(-beta)
+        power = base.dtype.type(1) / (root * xp.sqrt(root))
+    else:
+        power = base ** base.dtype.type(-beta)
+    return power
 
 
 @op(
@@ -56,7 +60,7 @@ def _inverse_power(xp: Any, base: Any, beta: float) -> Any:
     words={"input": "in must be 4-dimensional"},
     examples=[case(_IMAGES), case(_IMAGES, depth_radius=1, bias=2.0, alpha=0.5, beta=0.75)],
 )
-def _lrn(xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
+def _lrn(xp: ArrayModule, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Array:
     w = wide(x)
     base = w.dtype.type(bias) + w.dtype.type(alpha) * _neighbours(xp, w * w, depth_radius)
     return (w * _inverse_power(xp, base, beta)).astype(x.dtype)
@@ -66,9 +70,7 @@ def _lrn_attrs(op: Operation) -> dict[str, Any]:
     return {n: op._attrs[n] for n in ("depth_radius", "bias", "alpha", "beta")}
 
 
-@gradient("LRN")
-def _lrn_gradient(op: Operation, dy: Any) -> Any:
-    return apply("LRNGrad", dy, op.inputs[0], op.outputs[0], **_lrn_attrs(op))
+gradient("LRN")(lambda op, dy: apply("LRNGrad", dy, op.inputs[0], op.outputs[0], **_lrn_attrs(op)))
 
 
 @op(
@@ -79,13 +81,22 @@ def _lrn_gradient(op: Operation, dy: Any) -> Any:
     examples=[case(_IMAGES[::-1].copy(), _IMAGES, _IMAGES * np.float32(0.5))],
 )
 def _lrn_grad(
-    xp: Any, dy: Any, x: Any, y: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
-) -> Any:
+    xp: ArrayModule,
+    dy: Array,
+    x: Array,
+    y: Array,
+    *,
+    depth_radius: int,
+    bias: float,
+    alpha: float,
+    beta: float,
+) -> Array:
     g, w, out = wide(dy), wide(x), wide(y)
     kind = w.dtype.type
     base = kind(bias) + kind(alpha) * _neighbours(xp, w * w, depth_radius)
     pull = _neighbours(xp, g * out / base, depth_radius)
-    return (g * _inverse_power(xp, base, beta) - kind(2 * alpha * beta) * w * pull).astype(dy.dtype)
+    result: Array = (g * _inverse_power(xp, base, beta) - kind(2 * alpha * beta) * w * pull).astype(dy.dtype)
+    return result
 
 
 lrn = op_function(
@@ -109,7 +120,9 @@ def _axis(data_format: bytes, rank: int) -> int:
     return 1 if data_format.startswith(b"NC") else rank - 1
 
 
-def _statistics_shape(op: Operation, x: TensorShape, vectors: Any) -> tuple[TensorShape, TensorShape]:
+def _statistics_shape(
+    op: Operation, x: TensorShape, vectors: tuple[Tensor, ...]
+) -> tuple[TensorShape, TensorShape]:
     dims = of_rank(x, len(op._attrs["data_format"])).as_list()
     axis = _axis(op._attrs["data_format"], len(dims))
     for v in vectors:
@@ -132,8 +145,16 @@ def _backward_shapes(op: Operation) -> list[TensorShape]:
 
 
 def _normalize(
-    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, eps: float, avg: float, attrs: tuple
-) -> tuple:
+    xp: ArrayModule,
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    eps: float,
+    avg: float,
+    attrs: tuple[bytes, bool],
+) -> tuple[Array, ...]:
     """(y, mean and variance to keep, mean and variance that the gradient needs)."""
     data_format, training = attrs
     axis = _axis(data_format, x.ndim)
@@ -162,8 +183,15 @@ def _normalize(
 
 
 def _normalize_back(
-    xp: Any, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, eps: float, attrs: tuple
-) -> tuple:
+    xp: ArrayModule,
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    eps: float,
+    attrs: tuple[bytes, bool],
+) -> tuple[Array, ...]:
     """(gradient of x, of scale, of offset)."""
     data_format, training = attrs
     axis = _axis(data_format, x.ndim)
@@ -197,18 +225,18 @@ _INFERENCE = case(_IMAGES, _SCALE, _OFFSET, _OFFSET, _ONES, is_training=False)
     examples=[_TRAINING, _INFERENCE],
 )
 def _fused(
-    xp: Any,
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any,
-    variance: Any,
+    xp: ArrayModule,
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
     *,
     epsilon: float,
     exponential_avg_factor: float,
     data_format: bytes,
     is_training: bool,
-) -> tuple:
+) -> tuple[Array, ...]:
     attrs = (data_format, is_training)
     return _normalize(xp, x, scale, offset, mean, variance, epsilon, exponential_avg_factor, attrs)
 
@@ -225,7 +253,7 @@ op(
 
 
 @functools.wraps(_fused)
-def _fused_v3(*args: Any, **attrs: Any) -> tuple:
+def _fused_v3(*args: Array, **attrs: Any) -> tuple[Array, ...]:
     return (*_fused(*args, **attrs), np.zeros((), np.float32))
 
 
@@ -251,17 +279,17 @@ _BACKWARD = case(_IMAGES[::-1].copy(), _IMAGES, _SCALE, _OFFSET, _ONES, grad=Fal
     examples=[_BACKWARD],
 )
 def _fused_grad(
-    xp: Any,
-    dy: Any,
-    x: Any,
-    scale: Any,
-    mean: Any,
-    variance: Any,
+    xp: ArrayModule,
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
     *,
     epsilon: float,
     data_format: bytes,
     is_training: bool,
-) -> tuple:
+) -> tuple[Array, ...]:
     return _normalize_back(xp, dy, x, scale, mean, variance, epsilon, (data_format, is_training))
 
 
@@ -276,7 +304,7 @@ op(
 
 
 @functools.wraps(_fused_grad)
-def _fused_grad_v3(*args: Any, **attrs: Any) -> tuple:
+def _fused_grad_v3(*args: Array, **attrs: Any) -> Any:
     return _fused_grad(*args[:-1], **attrs)  # the last is of no use here
 
 
@@ -291,7 +319,7 @@ op(
 
 
 @gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-def _fused_gradient(op: Operation, dy: Any, *others: Any) -> Any:
+def _fused_gradient(op: Operation, dy: Tensor, *others: None) -> tuple[Tensor | None, ...]:
     if dy is None:
         return [None] * 5
     x, scale = op.inputs[:2]
@@ -308,11 +336,11 @@ _fused_gradient.accepts_none = True  # type: ignore[attr-defined]
 
 @export("nn.fused_batch_norm")
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
+    x: TensorLike,
+    scale: TensorLike,
+    offset: TensorLike,
+    mean: TensorLike = None,
+    variance: TensorLike = None,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
     is_training: bool = True,

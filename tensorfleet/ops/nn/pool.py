@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.apply import apply, apply_any
+from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels import pool as pool_kernels
@@ -21,9 +23,9 @@ _X = np.random.RandomState(0).permutation(48).reshape(1, 4, 6, 2).astype(np.floa
 _Y = _X[:, 1::2, 1::2].copy()
 _MAX = _X.reshape(1, 2, 2, 3, 2, 2).max((2, 4))
 _V = np.random.RandomState(1).permutation(48).reshape(1, 2, 4, 3, 2).astype(np.float32)
-_W = dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
-_OVERLAPPING = dict(ksize=[1, 3, 2, 1], strides=[1, 1, 2, 1], padding="VALID")
-_W3 = dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 1, 1, 1], padding="SAME")
+_W: dict[str, Any] = dict(ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+_OVERLAPPING: dict[str, Any] = dict(ksize=[1, 3, 2, 1], strides=[1, 1, 2, 1], padding="VALID")
+_W3: dict[str, Any] = dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 1, 1, 1], padding="SAME")
 _SQUARE = "ksize: list(int) >= 4; strides: list(int) >= 4; padding: string(SAME|VALID); "
 _EXPLICIT = "ksize: list(int) >= 4; strides: list(int) >= 4; padding: string(SAME|VALID|EXPLICIT); "
 _EXPLICIT += "explicit_paddings: list(int) = []; "
@@ -57,19 +59,29 @@ def _options(op: Operation) -> dict[str, Any]:
     return {n: op._attrs[n] for n in names if n in op._attrs}
 
 
-def _kernel(function: Callable, sizes: int | None = None) -> Callable:
+def _kernel(function: Kernel, sizes: int | None = None) -> Kernel:
     """A kernel with the attributes of most pools; argument `sizes`, if any, is a shape."""
 
-    def call(xp: Any, *arrays: Any, ksize: list, strides: list, padding: bytes, data_format: bytes) -> Any:
+    def call(
+        xp: ArrayModule,
+        *arrays: Array,
+        ksize: list[int],
+        strides: list[int],
+        padding: bytes,
+        data_format: bytes,
+    ) -> Array:
         given = (ints(a) if i == sizes else a for i, a in enumerate(arrays))
         if len(ksize) == 5:
             _check_solid_window(ksize, data_format)
-        return function(xp, *given, ksize=ksize, strides=strides, padding=padding, data_format=data_format)
+        result: Array = function(
+            xp, *given, ksize=ksize, strides=strides, padding=padding, data_format=data_format
+        )
+        return result
 
     return call
 
 
-def _check_solid_window(ksize: list, data_format: bytes) -> None:
+def _check_solid_window(ksize: list[int], data_format: bytes) -> None:
     """Refuses windows over the batch or the depth of volumes."""
     for axis, what in ((0, "batch"), (4 if data_format == b"NDHWC" else 1, "depth")):
         if ksize[axis] != 1:
@@ -77,7 +89,7 @@ def _check_solid_window(ksize: list, data_format: bytes) -> None:
             raise errors.UnimplementedError(None, None, text)
 
 
-def _check_window(ksize: list, strides: list, data_format: bytes, shape: tuple[int, ...]) -> None:
+def _check_window(ksize: list[int], strides: list[int], data_format: bytes, shape: tuple[int, ...]) -> None:
     """Refuses windows over the batch, and those over the depth that TensorFlow refuses."""
     depth = 3 if data_format == b"NHWC" else 1
     wide, over = ksize[depth], any(k > 1 for i, k in enumerate(ksize) if i not in (0, depth))
@@ -94,20 +106,20 @@ def _check_window(ksize: list, strides: list, data_format: bytes, shape: tuple[i
         raise errors.UnimplementedError(None, None, told)
 
 
-def _explicit_kernel(function: Callable) -> Callable:
+def _explicit_kernel(function: Kernel) -> Kernel:
     """A kernel that also takes explicit paddings."""
 
     def call(
-        xp: Any,
-        *arrays: Any,
-        ksize: list,
-        strides: list,
+        xp: ArrayModule,
+        *arrays: Array,
+        ksize: list[int],
+        strides: list[int],
         padding: bytes,
-        explicit_paddings: list,
+        explicit_paddings: list[int],
         data_format: bytes,
-    ) -> Any:
+    ) -> Array:
         _check_window(ksize, strides, data_format, arrays[0].shape)
-        return function(
+        result: Array = function(
             xp,
             *arrays,
             ksize=ksize,
@@ -116,6 +128,7 @@ def _explicit_kernel(function: Callable) -> Callable:
             explicit_paddings=explicit_paddings,
             data_format=data_format,
         )
+        return result
 
     return call
 
@@ -132,7 +145,7 @@ op(
 
 
 @gradient("MaxPool")
-def _max_pool_gradient(op: Operation, dy: Any) -> Any:
+def _max_pool_gradient(op: Operation, dy: Tensor) -> Tensor:
     return apply("MaxPoolGrad", op.inputs[0], op.outputs[0], dy, **_options(op))
 
 
@@ -145,16 +158,14 @@ op(
 )(_explicit_kernel(pool_kernels.max_pool_grad))
 
 
-def _first_order(op: Operation, dz: Tensor, again: str) -> tuple:
+def _first_order(op: Operation, dz: Tensor, again: str) -> tuple[Tensor, Tensor, Tensor]:
     """The gradient of a pool's gradient: nothing flows to the values that only chose the maxima."""
     x, y, _ = op.inputs
     attrs = {k: v for k, v in _options(op).items() if k != "explicit_paddings"}
     return apply("ZerosLike", x), apply("ZerosLike", y), apply_any(again, x, y, dz, **attrs)
 
 
-@gradient("MaxPoolGrad")
-def _max_pool_grad_gradient(op: Operation, dz: Any) -> Any:
-    return _first_order(op, dz, "MaxPoolGradGrad")
+gradient("MaxPoolGrad")(lambda op, dz: _first_order(op, dz, "MaxPoolGradGrad"))
 
 
 op(
@@ -167,7 +178,7 @@ op(
 
 
 @gradient("MaxPoolGradGrad")
-def _max_pool_grad_grad_gradient(op: Operation, dz: Any) -> Any:
+def _max_pool_grad_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     x, y, _ = op.inputs
     return apply("ZerosLike", x), apply("ZerosLike", y), apply("MaxPoolGrad", x, y, dz, **_options(op))
 
@@ -192,12 +203,14 @@ _WINDOW = [np.array([1, 2, 2, 1], np.int32), np.array([1, 2, 2, 1], np.int32)]
     static=["ksize", "strides"],
     examples=[case(_X, *_WINDOW, padding="VALID")],
 )
-def _max_pool_v2(xp: Any, x: Any, ksize: Any, strides: Any, *, padding: bytes, data_format: bytes) -> Any:
+def _max_pool_v2(
+    xp: ArrayModule, x: Array, ksize: Array, strides: Array, *, padding: bytes, data_format: bytes
+) -> Array:
     return pool_kernels.max_pool(xp, x, ksize=ints(ksize), strides=ints(strides), padding=padding)
 
 
 @gradient("MaxPoolV2")
-def _max_pool_v2_gradient(op: Operation, dy: Any) -> Any:
+def _max_pool_v2_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
     x, ksize, strides = op.inputs
     attrs = dict(padding=op.get_attr("padding"), data_format=op.get_attr("data_format"))
     return apply("MaxPoolGradV2", x, op.outputs[0], dy, ksize, strides, **attrs), None, None
@@ -215,13 +228,21 @@ _GRAD_V2 = "orig_input: T[4], orig_output: T, grad: T, ksize: int32[4,], strides
     examples=[case(_X, _MAX, _Y, *_WINDOW, grad=False, padding="SAME")],
 )
 def _max_pool_grad_v2(
-    xp: Any, x: Any, y: Any, dy: Any, ksize: Any, strides: Any, *, padding: bytes, data_format: bytes
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    y: Array,
+    dy: Array,
+    ksize: Array,
+    strides: Array,
+    *,
+    padding: bytes,
+    data_format: bytes,
+) -> Array:
     return pool_kernels.max_pool_grad(xp, x, y, dy, ksize=ints(ksize), strides=ints(strides), padding=padding)
 
 
 @gradient("MaxPoolGradV2")
-def _max_pool_grad_v2_gradient(op: Operation, dz: Any) -> Any:
+def _max_pool_grad_v2_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
     x, y, _, ksize, strides = op.inputs
     attrs = dict(padding=op.get_attr("padding"), data_format=op.get_attr("data_format"))
     again = apply("MaxPoolGradGradV2", x, y, dz, ksize, strides, **attrs)
@@ -237,15 +258,23 @@ def _max_pool_grad_v2_gradient(op: Operation, dz: Any) -> Any:
     examples=[case(_X, _MAX, _X, *_WINDOW, grad=False, padding="SAME")],
 )
 def _max_pool_grad_grad_v2(
-    xp: Any, x: Any, y: Any, dz: Any, ksize: Any, strides: Any, *, padding: bytes, data_format: bytes
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    y: Array,
+    dz: Array,
+    ksize: Array,
+    strides: Array,
+    *,
+    padding: bytes,
+    data_format: bytes,
+) -> Array:
     return pool_kernels.max_pool_grad_grad(
         xp, x, y, dz, ksize=ints(ksize), strides=ints(strides), padding=padding
     )
 
 
 @gradient("MaxPoolGradGradV2")
-def _max_pool_grad_grad_v2_gradient(op: Operation, dz: Any) -> Any:
+def _max_pool_grad_grad_v2_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
     x, y, _, ksize, strides = op.inputs
     attrs = dict(padding=op.get_attr("padding"), data_format=op.get_attr("data_format"))
     back = apply("MaxPoolGradV2", x, y, dz, ksize, strides, **attrs)
@@ -267,15 +296,15 @@ def _argmax_shapes(op: Operation) -> list[TensorShape]:
     examples=[case(_X, **_W), case(_X, Targmax=dtypes.int32, include_batch_in_index=True, **_OVERLAPPING)],
 )
 def _max_pool_with_argmax(
-    xp: Any,
-    x: Any,
+    xp: ArrayModule,
+    x: Array,
     *,
-    ksize: list,
-    strides: list,
+    ksize: list[int],
+    strides: list[int],
     Targmax: dtypes.DType,
     padding: bytes,
     include_batch_in_index: bool,
-) -> tuple:
+) -> tuple[Array, Array]:
     return pool_kernels.max_pool_with_argmax(
         xp,
         x,
@@ -288,7 +317,7 @@ def _max_pool_with_argmax(
 
 
 @gradient("MaxPoolWithArgmax")
-def _max_pool_with_argmax_gradient(op: Operation, dy: Any, _: Any) -> Any:
+def _max_pool_with_argmax_gradient(op: Operation, dy: Tensor, _: Tensor) -> Tensor:
     attrs = {n: op._attrs[n] for n in ("ksize", "strides", "padding", "include_batch_in_index")}
     return apply("MaxPoolGradWithArgmax", op.inputs[0], dy, op.outputs[1], **attrs)
 
@@ -300,7 +329,9 @@ def _max_pool_with_argmax_gradient(op: Operation, dy: Any, _: Any) -> Any:
     shape=same_as_input,
     examples=[case(_X, _Y, np.arange(12).reshape(1, 2, 3, 2) * 4, grad=False, **_W)],
 )
-def _max_pool_grad_with_argmax(xp: Any, x: Any, dy: Any, argmax: Any, *, include_batch_in_index: bool) -> Any:
+def _max_pool_grad_with_argmax(
+    xp: ArrayModule, x: Array, dy: Array, argmax: Array, *, include_batch_in_index: bool
+) -> Array:
     return pool_kernels.max_pool_grad_with_argmax(
         xp, x, dy, argmax, include_batch_in_index=include_batch_in_index
     )
@@ -315,9 +346,7 @@ op(
 )(_kernel(pool_kernels.max_pool))
 
 
-@gradient("MaxPool3D")
-def _max_pool_3d_gradient(op: Operation, dy: Any) -> Any:
-    return apply("MaxPool3DGrad", op.inputs[0], op.outputs[0], dy, **_options(op))
+gradient("MaxPool3D")(lambda op, dy: apply("MaxPool3DGrad", op.inputs[0], op.outputs[0], dy, **_options(op)))
 
 
 op(
@@ -329,9 +358,7 @@ op(
 )(_kernel(pool_kernels.max_pool3d_grad))
 
 
-@gradient("MaxPool3DGrad")
-def _max_pool_3d_grad_gradient(op: Operation, dz: Any) -> Any:
-    return _first_order(op, dz, "MaxPool3DGradGrad")
+gradient("MaxPool3DGrad")(lambda op, dz: _first_order(op, dz, "MaxPool3DGradGrad"))
 
 
 op(
@@ -344,7 +371,7 @@ op(
 
 
 @gradient("MaxPool3DGradGrad")
-def _max_pool_3d_grad_grad_gradient(op: Operation, dz: Any) -> Any:
+def _max_pool_3d_grad_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     x, y, _ = op.inputs
     return apply("ZerosLike", x), apply("ZerosLike", y), apply("MaxPool3DGrad", x, y, dz, **_options(op))
 
@@ -352,12 +379,12 @@ def _max_pool_3d_grad_grad_gradient(op: Operation, dz: Any) -> Any:
 # -- averages ----------------------------------------------------------------------------------------
 
 
-def _given_shape(rank: int) -> Callable:
+def _given_shape(rank: int) -> Callable[[Operation], TensorShape]:
     return lambda op: of_rank(shape_given_by(op, 0), rank)
 
 
 def _average(
-    kind: str, argument: str, layout: str, shape: tuple[int, ...], examples: list, back: Any
+    kind: str, argument: str, layout: str, shape: tuple[int, ...], examples: Sequence[case], back: Any
 ) -> None:
     """The ops of the average and of its gradient, each the gradient of the other."""
     attrs = f"{_SQUARE}{layout}; T: floating"
@@ -374,11 +401,11 @@ def _average(
     )(_kernel(pool_kernels.avg_pool_grad, 0))
 
     @gradient(kind)
-    def _gradient(op: Operation, dy: Any) -> Any:
-        return apply_any(f"{kind}Grad", apply("Shape", op.inputs[0]), dy, **_options(op))
+    def _gradient(op: Operation, dy: Tensor) -> Tensor:
+        return apply(f"{kind}Grad", apply("Shape", op.inputs[0]), dy, **_options(op))
 
     @gradient(f"{kind}Grad")
-    def _gradient_of_gradient(op: Operation, dz: Any) -> Any:
+    def _gradient_of_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
         return apply("StopGradient", op.inputs[0]), apply_any(kind, dz, **_options(op))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base.shapes import TensorShape
+from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import op
 from tensorfleet.kernels.arrays import is_numpy
@@ -16,25 +17,26 @@ from tensorfleet.ops.samples import case
 _RANDOM = np.random.RandomState(3)
 
 
-def _some(*shape: int) -> np.ndarray:
+def _some(*shape: int) -> Array:
     return _RANDOM.uniform(-0.5, 0.5, shape).astype(np.float32)
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: ArrayModule, x: Array) -> Array:
     half = x.dtype.type(0.5)
-    return half * (xp.tanh(half * x) + x.dtype.type(1))
+    result: Array = half * (xp.tanh(half * x) + x.dtype.type(1))
+    return result
 
 
 def _lstm_step(
-    xp: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    weights: tuple,
+    xp: ArrayModule,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    weights: tuple[Array, ...],
     forget_bias: float,
     clip: float,
     peephole: bool,
-) -> tuple:
+) -> tuple[Array, ...]:
     w, wci, wcf, wco, b = weights
     gates = times(xp, xp.concatenate([x, h_prev], 1), w) + b
     i, ci, f, o = xp.split(gates, 4, 1)
@@ -55,7 +57,7 @@ _LSTM_WEIGHTS = "w: T, wci: T, wcf: T, wco: T"
 _LSTM_OUTPUTS = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
 
 
-def _cell_case(**attrs: Any) -> Any:
+def _cell_case(**attrs: Any) -> case:
     return case(
         _some(2, 3), _some(2, 4), _some(2, 4), _some(7, 16), _some(4), _some(4), _some(4), _some(16), **attrs
     )
@@ -75,20 +77,20 @@ def _state_shape(op: Operation) -> TensorShape:
     examples=[_cell_case(), _cell_case(use_peephole=True, cell_clip=-1.0)],
 )
 def _lstm_block_cell(
-    xp: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
+    xp: ArrayModule,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
     *,
     forget_bias: float,
     cell_clip: float,
     use_peephole: bool,
-) -> Any:
+) -> tuple[Array, ...]:
     weights = (w, wci, wcf, wco, b)
     return _lstm_step(xp, x, cs_prev, h_prev, weights, forget_bias, cell_clip, use_peephole)
 
@@ -100,7 +102,7 @@ def _layer_shape(op: Operation) -> TensorShape:
     return TensorShape([*x[:2], None if units is None else units // 4])
 
 
-def _layer_case(**attrs: Any) -> Any:
+def _layer_case(**attrs: bool) -> case:
     inputs = (_some(5, 2, 3), _some(2, 4), _some(2, 4), _some(7, 16), _some(4), _some(4), _some(4), _some(16))
     return case(np.int64(4), *inputs, **attrs)
 
@@ -114,24 +116,24 @@ def _layer_case(**attrs: Any) -> Any:
     examples=[_layer_case(), _layer_case(use_peephole=True)],
 )
 def _block_lstm(
-    xp: Any,
-    seq_len_max: Any,
-    x: Any,
-    cs_prev: Any,
-    h_prev: Any,
-    w: Any,
-    wci: Any,
-    wcf: Any,
-    wco: Any,
-    b: Any,
+    xp: ArrayModule,
+    seq_len_max: Array,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
     *,
     forget_bias: float,
     cell_clip: float,
     use_peephole: bool,
-) -> Any:
+) -> tuple[Array, ...]:
     weights = (w, wci, wcf, wco, b)
 
-    def step(cs: Any, h: Any, now: Any, inside: Any) -> tuple:
+    def step(cs: Array, h: Array, now: Array, inside: Array) -> tuple[Array, ...]:
         made = _lstm_step(xp, now, cs, h, weights, forget_bias, cell_clip, use_peephole)
         return tuple(v * inside for v in made)  # past the longest sequence there are only zeros
 
@@ -147,7 +149,9 @@ def _block_lstm(
         return tuple(np.stack(column) for column in zip(*found, strict=True))
     import jax
 
-    def scanned(carry: tuple, given: tuple) -> tuple:
+    def scanned(
+        carry: tuple[Array, Array], given: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
         made = step(*carry, *given)
         return (made[1], made[6]), made
 
@@ -161,7 +165,9 @@ def _block_lstm(
     shape=_state_shape,
     examples=[case(_some(2, 3), _some(2, 4), _some(7, 8), _some(7, 4), _some(8), _some(4))],
 )
-def _gru_block_cell(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
+def _gru_block_cell(
+    xp: ArrayModule, x: Array, h_prev: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array
+) -> tuple[Array, Array, Array, Array]:
     gates = _sigmoid(xp, times(xp, xp.concatenate([x, h_prev], 1), w_ru) + b_ru)
     r, u = xp.split(gates, 2, 1)
     c = xp.tanh(times(xp, xp.concatenate([x, h_prev * r], 1), w_c) + b_c)

@@ -6,15 +6,17 @@ They draw TensorFlow's own numbers: with its seeds set, an op samples the same c
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
-from tensorfleet.graph.apply import apply_any
+from tensorfleet.base.types import Array, TensorLike
+from tensorfleet.graph.apply import apply_list
+from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import philox, philox_sampling
@@ -34,7 +36,7 @@ def _shapes(op: Operation) -> list[TensorShape]:
     return [sampled, TensorShape._of((rows, op._attrs["num_true"])), sampled]
 
 
-def _check(true_classes: np.ndarray, num_true: int, num_sampled: int, unique: bool, range_max: int) -> None:
+def _check(true_classes: Array, num_true: int, num_sampled: int, unique: bool, range_max: int) -> None:
     if true_classes.ndim != 2:
         raise errors.invalid("true_classes must be a matrix")
     if true_classes.shape[1] != num_true:
@@ -49,12 +51,22 @@ def _check(true_classes: np.ndarray, num_true: int, num_sampled: int, unique: bo
         raise errors.invalid(f"`true_candidate` out of range [0, {range_max}), received {odd}")
 
 
-def _declare(name: str, attrs: str, draw: Callable) -> None:
+#: A sampler; it gives the candidates, and how often the true and the sampled classes are expected.
+_Draw: TypeAlias = Callable[..., tuple[Array, Array, Array]]
+
+
+def _declare(name: str, attrs: str, draw: _Draw) -> None:
     """Declares a sampler over range_max classes; `draw(ctx, stream, true_classes)` gives its outputs."""
 
     def kernel(
-        ctx: Any, true_classes: Any, *, num_true: int, num_sampled: int, unique: bool, range_max: int
-    ) -> tuple:
+        ctx: HostContext,
+        true_classes: Array,
+        *,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+    ) -> tuple[Array, Array, Array]:
         classes = np.asarray(true_classes)
         _check(classes, num_true, num_sampled, unique, range_max)
         stream = ctx.random(philox.reserved("CandidateSampler", num_sampled))
@@ -65,11 +77,13 @@ def _declare(name: str, attrs: str, draw: Callable) -> None:
     not_differentiable(name)
 
 
-def _stateless(sample: Callable) -> Callable:
+def _stateless(sample: _Draw) -> _Draw:
     return lambda ctx, stream, classes, count, unique, top: sample(stream, classes, count, unique, top)
 
 
-def _learned(ctx: Any, stream: Any, classes: Any, count: int, unique: bool, range_max: int) -> tuple:
+def _learned(
+    ctx: HostContext, stream: Array, classes: Array, count: int, unique: bool, range_max: int
+) -> tuple[Array, Array, Array]:
     make = lambda: philox_sampling.initial_unigram_weights(range_max)  # noqa: E731
     weights = ctx.resources.get("", "unigrams", f"{ctx.op.name}/{range_max}", make)
     return philox_sampling.learned_unigram_candidate_sampler(stream, classes, count, unique, weights)
@@ -78,7 +92,9 @@ def _learned(ctx: Any, stream: Any, classes: Any, count: int, unique: bool, rang
 _tables: weakref.WeakKeyDictionary[Operation, philox_sampling.Unigrams] = weakref.WeakKeyDictionary()
 
 
-def _fixed(ctx: Any, stream: Any, classes: Any, count: int, unique: bool, range_max: int) -> tuple:
+def _fixed(
+    ctx: HostContext, stream: Array, classes: Array, count: int, unique: bool, range_max: int
+) -> tuple[Array, Array, Array]:
     table = _tables.get(ctx.op)
     if table is None:
         table = _tables[ctx.op] = _unigrams(ctx.op._attrs)
@@ -114,7 +130,9 @@ _declare("FixedUnigramCandidateSampler", _FIXED, _fixed)
 
 
 @op("AllCandidateSampler", _SIGNATURE, f"{_COMMON}{_SEEDS}", shape=_shapes, host=True, stateful=True)
-def _all_candidates(ctx: Any, true_classes: Any, *, num_true: int, num_sampled: int) -> tuple:
+def _all_candidates(
+    ctx: HostContext, true_classes: Array, *, num_true: int, num_sampled: int
+) -> tuple[Array, Array, Array]:
     classes = np.asarray(true_classes)
     _check(classes, num_true, num_sampled, True, num_sampled)
     ctx.random(philox.reserved("CandidateSampler", num_sampled))
@@ -141,7 +159,9 @@ def _hit_shapes(op: Operation) -> list[TensorShape]:
     shape=_hit_shapes,
     host=True,
 )
-def _accidental_hits(ctx: Any, true_classes: Any, sampled: Any, *, num_true: int) -> tuple:
+def _accidental_hits(
+    ctx: HostContext, true_classes: Array, sampled: Array, *, num_true: int
+) -> tuple[Array, Array, Array]:
     classes, sampled = np.asarray(true_classes), np.asarray(sampled)
     if classes.ndim != 2 or classes.shape[1] != num_true:
         raise errors.invalid("true_classes must be a batch_size * num_true matrix")
@@ -164,13 +184,19 @@ not_differentiable("ComputeAccidentalHits")
 # -- the functions -----------------------------------------------------------------------------------
 
 
-def _sampler(kind: str, true_classes: Any, seed: Any, name: str | None, **attrs: Any) -> list[Tensor]:
-    return apply_any(kind, true_classes, name=name, **attrs, **seeds(seed))
+def _sampler(
+    kind: str,
+    true_classes: TensorLike,
+    seed: int | None,
+    name: str | None,
+    **attrs: Any,
+) -> list[Tensor]:
+    return apply_list(kind, true_classes, name=name, **attrs, **seeds(seed))
 
 
 def _sampler_of(kind: str, public: str, does: str) -> Callable[..., list[Tensor]]:
     def sampler(
-        true_classes: Any,
+        true_classes: TensorLike,
         num_true: int,
         num_sampled: int,
         unique: bool,
@@ -209,7 +235,7 @@ learned_unigram_candidate_sampler = _sampler_of(
 
 @export("nn.fixed_unigram_candidate_sampler", "random.fixed_unigram_candidate_sampler")
 def fixed_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -219,7 +245,7 @@ def fixed_unigram_candidate_sampler(
     num_reserved_ids: int = 0,
     num_shards: int = 1,
     shard: int = 0,
-    unigrams: Any = (),
+    unigrams: Sequence[float] = (),
     seed: int | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
@@ -230,7 +256,7 @@ def fixed_unigram_candidate_sampler(
 
 @export("nn.all_candidate_sampler", "random.all_candidate_sampler")
 def all_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -244,12 +270,12 @@ def all_candidate_sampler(
 
 @export("nn.compute_accidental_hits")
 def compute_accidental_hits(
-    true_classes: Any,
-    sampled_candidates: Any,
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
     num_true: int,
     seed: int | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
     """Where a true class was also sampled: (rows, places in the sample, the lowest float for each)."""
     kind = "ComputeAccidentalHits"
-    return apply_any(kind, true_classes, sampled_candidates, num_true=num_true, name=name, **seeds(seed))
+    return apply_list(kind, true_classes, sampled_candidates, num_true=num_true, name=name, **seeds(seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.base.shapes import TensorShape, unknown_shape
+from tensorfleet.base.types import TensorLike
 
 
 def of_rank(shape: TensorShape, rank: int) -> TensorShape:
@@ -28,7 +29,7 @@ def same_dimension(a: int | None, b: int | None) -> int | None:
     return b if a is None else a
 
 
-def shape_of(dims: Any) -> TensorShape:
+def shape_of(dims: tuple[int | None, ...]) -> TensorShape:
     """A TensorShape of ints and Nones, or of None."""
     return TensorShape(None) if dims is None else TensorShape._of(tuple(dims))
 
@@ -50,7 +51,7 @@ def spatial_list(value: Any, count: int, channels_first: bool, name: str) -> lis
     return [1, 1, *given] if channels_first else [1, *given, 1]
 
 
-def one_of(name: str, value: Any, old_name: str, old: Any) -> Any:
+def one_of(name: str, value: TensorLike, old_name: str, old: TensorLike) -> Any:
     """The value given under either of an argument's two names."""
     if old is None:
         return value

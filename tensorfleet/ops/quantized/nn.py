@@ -17,6 +17,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import conv as conv_kernels
 from tensorfleet.kernels import pool as pool_kernels
+from tensorfleet.kernels.conv_shapes import conv2d_shape
 from tensorfleet.ops.common import SCALAR, normal_axis, static_value, tensor_list
 from tensorfleet.ops.nn.shapes import dims_of, shape_of
 from tensorfleet.ops.public_functions import op_function
@@ -211,7 +212,7 @@ quantized_relu_x = op_function(
 def _conv_shape(op: Operation) -> list[TensorShape]:
     given = {name: op._attrs[name] for name in ("strides", "dilations")}
     x, w = (dims_of(t.shape) for t in op._inputs[:2])
-    dims = conv_kernels.conv2d_shape(x, w, padding=op._attrs["padding"].decode(), **given)
+    dims = conv2d_shape(x, w, padding=op._attrs["padding"].decode(), **given)
     return [shape_of(dims), SCALAR, SCALAR]
 
 

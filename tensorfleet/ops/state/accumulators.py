@@ -20,7 +20,7 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, vector_of
 from tensorfleet.ops.math.cast import cast
 from tensorfleet.ops.state.queue_ops import complete, shared
-from tensorfleet.state.accumulators import Accumulator, SparseAccumulator, TakeGrad
+from tensorfleet.state.accumulators import Accumulator, SparseAccumulator, TakeGradientAttempt
 
 # -- operations --------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def _take_gradient(ctx: HostContext, accumulator: Accumulator, num_required: Arr
     required = int(num_required)
     if required <= 0:
         raise errors.invalid(f"Argument num_required must be positive, but was {required}")
-    attempt = TakeGrad(required)
+    attempt = TakeGradientAttempt(required)
     complete(ctx, accumulator, attempt, f"for {required} gradients in accumulator '{accumulator.name}'")
     return attempt.result
 

@@ -20,14 +20,14 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value, vector_of
 from tensorfleet.ops.state.queue_ops import agreed, complete
 from tensorfleet.ops.state.queues import Shapes, shape_list, type_list
-from tensorfleet.state.queue_orders import PriorityQueue
-from tensorfleet.state.queues import Take, own
+from tensorfleet.state.queue_orders import HeapQueue
+from tensorfleet.state.queues import TakeAttempt, own
 
 # The lowest int64: elements are numbered from it on, as in TensorFlow.
 _FIRST_INDEX = -(2**63)
 
 
-class BarrierQueue(PriorityQueue):
+class BarrierQueue(HeapQueue):
     """The complete elements, in the order in which their keys first appeared, and the incomplete ones."""
 
     kind = "Barrier"
@@ -211,7 +211,7 @@ def _take_many(
         raise errors.invalid(f"Cannot take {count} < 0 elements.")
     if allow_small_batch and count:
         count = handle.at_hand(count)
-    attempt = Take(count, allow_small_batch)
+    attempt = TakeAttempt(count, allow_small_batch)
     if count:
         complete(ctx, handle, attempt, f"for {count} complete elements of barrier '{handle.name}'")
     return handle.batch(attempt.taken)

@@ -24,7 +24,7 @@ from tensorfleet.ops.array.basic import group, identity
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import complete, shared
 from tensorfleet.ops.state.tensor_array import TensorArray
-from tensorfleet.state.queues import Put, Queue, Take
+from tensorfleet.state.queues import PutAttempt, Queue, TakeAttempt
 
 
 class Mutex(Queue):
@@ -53,11 +53,11 @@ class HeldMutex:
         """Releases the lock; a second call does nothing."""
         if not self._released:
             self._released = True
-            self._mutex.submit(Put([self._mutex.element([])]))
+            self._mutex.submit(PutAttempt([self._mutex.element([])]))
 
     def release(self) -> None:
         """Releases the lock before the step ends."""
-        self._step.let_go(self)
+        self._step.release(self)
         self.set()
 
     # A lock that nobody holds on to any more is released, or other steps would wait for ever.
@@ -80,7 +80,7 @@ def _mutex(ctx: HostContext, *, container: bytes, shared_name: bytes) -> Mutex:
 
 @op("MutexLock", "mutex: resource -> mutex_lock: variant", shape=lambda op: SCALAR, blocks=True, **_WAITS)
 def _lock(ctx: HostContext, mutex: Mutex) -> HeldMutex:
-    complete(ctx, mutex, Take(1), f"for critical section '{mutex.name}'")
+    complete(ctx, mutex, TakeAttempt(1), f"for critical section '{mutex.name}'")
     return HeldMutex(mutex, ctx.step)
 
 

@@ -17,8 +17,8 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR, static_value, vector_of
 from tensorfleet.state.long_waits import Awaited, LongWait, maker_of
 from tensorfleet.state.queue_members import Roster
-from tensorfleet.state.queue_orders import PaddingQueue, PriorityQueue, ShuffleQueue
-from tensorfleet.state.queues import Close, Put, Queue, Take, private_name
+from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue, ShuffleQueue
+from tensorfleet.state.queues import CloseAttempt, PutAttempt, Queue, TakeAttempt, private_name
 
 #: A resource that operations share by name.
 R = TypeVar("R")
@@ -160,9 +160,7 @@ def _priority(
     shared_name: bytes,
 ) -> Queue:
     types, sizes = [dtypes.int64, *component_types], [SCALAR, *shapes]
-    return agreed(
-        ctx, "queue", container, shared_name, lambda name: PriorityQueue(name, capacity, types, sizes)
-    )
+    return agreed(ctx, "queue", container, shared_name, lambda name: HeapQueue(name, capacity, types, sizes))
 
 
 def _shuffle(
@@ -203,7 +201,7 @@ for _version, _handle in _HANDLES.items():
 
 def complete(ctx: HostContext, queue: Any, attempt: Any, what: str) -> None:
     """Completes an attempt, waiting if need be; an attempt that is cancelled leaves no trace."""
-    asker = getattr(ctx.step, "asker", None) if isinstance(attempt, Take) else None
+    asker = getattr(ctx.step, "asker", None) if isinstance(attempt, TakeAttempt) else None
     if asker is not None and asker.wants[0] is ctx.op:
         attempt.answer = lambda: asker.answer_with(queue, attempt)
     if not queue.submit(attempt):
@@ -226,7 +224,7 @@ def complete(ctx: HostContext, queue: Any, attempt: Any, what: str) -> None:
         )
 
 
-def _handed_out(ctx: HostContext, queue: Queue, attempt: Take) -> None:
+def _handed_out(ctx: HostContext, queue: Queue, attempt: TakeAttempt) -> None:
     """Notes the elements taken for another process: they go back if it ends before it gets them."""
     asker = getattr(ctx.step, "asker", None)
     if asker is not None and not asker.is_answered_by(ctx.op):
@@ -245,7 +243,7 @@ def _check_types(queue: Queue, types: list[DType], verb: str) -> None:
 
 def _enqueue(ctx: HostContext, queue: Queue, components: list[Array], *, Tcomponents: list[DType]) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
-    attempt = Put([queue.element(components)])
+    attempt = PutAttempt([queue.element(components)])
     complete(ctx, queue, attempt, f"for room in queue '{queue.name}'")
 
 
@@ -260,12 +258,12 @@ def _enqueue_many(
     if rows:
         if queue.roster is not None:
             queue.roster.put(rows, of_update=not marked)
-        complete(ctx, queue, Put(rows), f"for room in queue '{queue.name}'")
+        complete(ctx, queue, PutAttempt(rows), f"for room in queue '{queue.name}'")
 
 
 def _dequeue(ctx: HostContext, queue: Queue, *, component_types: list[DType]) -> tuple[Array, ...]:
     _check_types(queue, component_types, "Cannot dequeue")
-    attempt = Take(1)
+    attempt = TakeAttempt(1)
 
     def wait() -> None:
         complete(ctx, queue, attempt, f"for an element of queue '{queue.name}'")
@@ -287,7 +285,7 @@ def _dequeue_batch(
         raise errors.invalid(f"{name} requested {count} < 0 elements")
     queue.check_batches()
     _check_types(queue, types, "Cannot dequeue")
-    attempt = Take(count, up_to)
+    attempt = TakeAttempt(count, up_to)
     if count:
         complete(ctx, queue, attempt, f"for {count} elements of queue '{queue.name}'")
     _handed_out(ctx, queue, attempt)
@@ -310,7 +308,9 @@ def _close(ctx: HostContext, queue: Queue, *, cancel_pending_enqueues: bool) -> 
     if cancel_pending_enqueues:
         queue.close_now()
     else:
-        complete(ctx, queue, Close(), f"for pending enqueues of queue '{queue.name}' before closing it")
+        complete(
+            ctx, queue, CloseAttempt(), f"for pending enqueues of queue '{queue.name}' before closing it"
+        )
 
 
 def _size(ctx: HostContext, queue: Queue) -> np.int32:

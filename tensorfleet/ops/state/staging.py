@@ -23,7 +23,7 @@ from tensorfleet.graph.scopes import colocate_with, get_default_graph, name_scop
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import complete, shared
 from tensorfleet.ops.state.queues import type_list
-from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Element, Put, Queue, Take
+from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Element, PutAttempt, Queue, TakeAttempt
 
 # -- the memory --------------------------------------------------------------------------------------
 
@@ -131,12 +131,12 @@ def _stage(ctx: HostContext, values: list[Array]) -> None:
     area = _area(ctx)
     element = area.element(values)
     area.check(element)
-    complete(ctx, area, Put([element]), f"for room in staging area '{area.name}'")
+    complete(ctx, area, PutAttempt([element]), f"for room in staging area '{area.name}'")
 
 
 @op("Unstage", "-> values: list(dtypes)", _ATTRS, shape=unknown_shapes, **_WAITS)
 def _unstage(ctx: HostContext) -> tuple[Array, ...]:
-    area, attempt = _area(ctx), Take(1)
+    area, attempt = _area(ctx), TakeAttempt(1)
     complete(ctx, area, attempt, f"for values in staging area '{area.name}'")
     return area.single(attempt.taken)
 

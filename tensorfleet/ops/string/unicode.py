@@ -217,9 +217,7 @@ op(
     "input_values: int32[1], input_splits: Tsplits[1] -> output: string",
     f"errors: string(ignore|replace|strict) = replace; output_encoding: {_OUTPUTS}; replacement_char: int = 65533; "
     "Tsplits: index = int64",
-    shape=lambda op: vector_of(
-        None if op._inputs[1].shape.num_elements() is None else op._inputs[1].shape.num_elements() - 1
-    ),
+    shape=lambda op: vector_of(None if (count := op._inputs[1].shape.num_elements()) is None else count - 1),
     host=True,
     examples=[
         case(np.array([104, 233, 0x65E5], np.int32), np.array([0, 2, 3]), output_encoding=b"UTF-8"),

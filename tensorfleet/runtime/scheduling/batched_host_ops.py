@@ -13,7 +13,8 @@ from tensorfleet.runtime.scheduling.host_ops import HostItem
 if TYPE_CHECKING:
     from tensorfleet.runtime.resources import ResourceManager
     from tensorfleet.runtime.scheduling.program import Slots
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.values import Values
 
 
 class JoinedItem:
@@ -30,7 +31,7 @@ class JoinedItem:
         assert self.op.spec.joined is not None
         self._kernel = self.op.spec.joined
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the operations."""
         given = [item.arguments(values) for item in self._each]
         try:

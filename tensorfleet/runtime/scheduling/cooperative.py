@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import started
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.scheduling.program import Program
 
-# Seconds between two looks: an item that takes longer no longer holds up the next.
-_GRACE = 0.01
-# After so many looks at nothing the one who looks goes away.
-_PATIENCE = 100
+# Between two looks of the watcher: an item that takes longer no longer holds up the next.
+_LOOK_SECONDS = 0.01
+# After so many looks at nothing, one second in all, the watcher's thread ends.
+_MAX_IDLE_LOOKS = 100
 
 
 class _Watcher:
@@ -26,10 +26,10 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._watched: set[Turns] = set()
+        self._watched: set[CooperativeRun] = set()
         self._fresh = self._there = False
 
-    def add(self, turns: Turns) -> None:
+    def add(self, turns: CooperativeRun) -> None:
         with self._lock:
             self._watched.add(turns)
             self._fresh = True
@@ -39,18 +39,18 @@ class _Watcher:
                     threading.Thread(target=self._watch, name="tensorfleet-turns", daemon=True)
                 )
 
-    def remove(self, turns: Turns) -> None:
+    def remove(self, turns: CooperativeRun) -> None:
         with self._lock:
             self._watched.discard(turns)
 
     def _watch(self) -> None:
         quiet = 0
         while True:
-            time.sleep(_GRACE)
+            time.sleep(_LOOK_SECONDS)
             with self._lock:
                 quiet = 0 if self._fresh or self._watched else quiet + 1
                 self._fresh = False
-                if quiet > _PATIENCE:
+                if quiet > _MAX_IDLE_LOOKS:
                     self._there = False
                     return
                 watched = list(self._watched)
@@ -58,11 +58,11 @@ class _Watcher:
                 turns.look()
 
 
-class Turns:
+class CooperativeRun:
     """One run of a program whose items run one after the other, as long as none of them holds the others up."""
 
     def __init__(
-        self, program: Program, ctx: StepContext, values: list[Any], limit: int | None = None
+        self, program: Program, ctx: ExecutionContext, values: list[Any], limit: int | None = None
     ) -> None:
         self._limit = limit  # how many may run at once, if the user has said so
         self._items, self._followers = program.items, program.followers

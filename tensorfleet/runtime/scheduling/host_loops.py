@@ -9,18 +9,20 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.passes.plan import Guard, Part, Plan
-from tensorfleet.runtime.segments.traced_loops import TracedLoop, traceable
+from tensorfleet.runtime.segments.loop_analysis import traceable
+from tensorfleet.runtime.segments.traced_loops import TracedLoop
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.resources import ResourceManager
     from tensorfleet.runtime.scheduling.items import OpItem
     from tensorfleet.runtime.scheduling.program import Program, Slots
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.values import Values
 
 
-# A loop that has taken this long, in seconds, is compiled as a whole; one run that takes longer, in its parts.
-_PATIENCE = 5e-3
-_LONG = 0.3
+# A loop that has taken this long in all its runs is compiled as a whole. In one run that takes longer, its parts are.
+_COMPILE_AFTER_SECONDS = 5e-3
+_LONG_RUN_SECONDS = 0.3
 
 
 class LoopItem:
@@ -40,29 +42,29 @@ class LoopItem:
         self.fixed = [slots.of(t) for t, _ in loop.fixed]
         self.results = [(i, slots.made_by(t)) for i, t in loop.results]
         self.count = len(loop.initial)
-        self.traced: Any = TracedLoop(loop, part.device, resources) if traceable(loop) else None
+        self.traced: TracedLoop | None = TracedLoop(loop, part.device, resources) if traceable(loop) else None
         compilers = [getattr(item, "compiler", None) for item in (*self.cond.items, *self.body.items)]
         heavy = any(compiler is not None and compiler.heavy for compiler in compilers)
-        self.spent = _LONG if heavy else 0.0  # numpy is not even worth a try
+        self.spent = _LONG_RUN_SECONDS if heavy else 0.0  # a heavy loop is compiled at its first run
         self.pace: float | None = None  # seconds of an iteration on the host
         self._hold(self.traced is not None)
 
     def _hold(self, held: bool) -> None:
-        """Whether parts of the loop are not to be compiled, because soon the whole of it will be."""
+        """Keeps parts of the loop from being compiled, because soon the whole of it will be."""
         for item in (*self.cond.items, *self.body.items):
             compiler = getattr(item, "compiler", None)
             if compiler is not None:
                 compiler.held = held
 
     def follow(self, other: LoopItem) -> None:
-        """Goes on where the same loop of another program has got to: what was compiled, and how long it takes."""
+        """Takes over what the same loop of another program has learned: its compiled form and its times."""
         self.traced, self.spent, self.pace = other.traced, other.spent, other.pace
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the loop until its condition fails."""
         variables = [values[s] for s in self.initial]
         fixed = [values[s] for s in self.fixed]
-        if self.traced is not None and self.spent > _PATIENCE:
+        if self.traced is not None and self.spent > _COMPILE_AFTER_SECONDS:
             made = self.traced.run(variables, fixed, ctx.streams, self.pace, lambda: self._look(ctx))
             if made is not None:
                 for i, slot in self.results:
@@ -75,7 +77,7 @@ class LoopItem:
         for i, slot in self.results:
             values[slot] = variables[i]
 
-    def _on_host(self, ctx: StepContext, variables: list, fixed: list, started: float) -> list:
+    def _on_host(self, ctx: ExecutionContext, variables: Values, fixed: Values, started: float) -> Values:
         test, body, n = self.cond, self.body, self.count
         first, again = _filled(test, n, fixed), _filled(body, 2 * n, fixed)
         slots, work = test.feed_slots[:n], test._work
@@ -87,7 +89,8 @@ class LoopItem:
         while True:
             self._look(ctx)
             turns += 1
-            if not turns & 63 and time.monotonic() - started > _LONG:
+            # The clock is read in every 64th iteration: a short body takes little longer than that.
+            if not turns & 63 and time.monotonic() - started > _LONG_RUN_SECONDS:
                 self._hold(False)
             now = first.copy()
             for slot, value in zip(slots, variables, strict=True):
@@ -107,7 +110,7 @@ class LoopItem:
         self.pace = max((time.monotonic() - started) / turns, 1e-9)
         return variables
 
-    def _look(self, ctx: StepContext) -> None:
+    def _look(self, ctx: ExecutionContext) -> None:
         """Raises if the loop is to end."""
         if ctx.reason is not None:
             raise ctx.reason
@@ -117,7 +120,7 @@ class LoopItem:
             )
 
 
-def _filled(program: Program, variables: int, fixed: list) -> list:
+def _filled(program: Program, variables: int, fixed: Values) -> Values:
     """A program's values with everything that stays the same in every iteration."""
     values = program.template.copy()
     for slot, value in zip(program.feed_slots[variables:], fixed, strict=False):
@@ -134,7 +137,7 @@ class Guarded:
         self.op = item.op
         self.literals = [(slots.of(p), value) for p, value in guard]
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the item, or does nothing."""
         if _holds(self.literals, values):
             self.item.run(ctx, values)
@@ -153,8 +156,8 @@ class MergeItem:
         self.out, self.place = (slots.made_by(t) for t in self.op._outputs)
         self.choices = [[(slots.of(p), v) for p, v in choice] for choice in plan.merges[self.op]]
 
-    def run(self, ctx: StepContext, values: list) -> None:
-        """Takes the input that there is."""
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
+        """Takes the input whose branch was taken."""
         for i, (slot, literals) in enumerate(zip(self.ins, self.choices, strict=True)):
             if _holds(literals, values) and values[slot] is not None:
                 values[self.out], values[self.place] = values[slot], np.int32(i)
@@ -162,5 +165,5 @@ class MergeItem:
         raise errors.InternalError(None, self.op, f"No input of '{self.op.name}' is there.")
 
 
-def _holds(literals: list[tuple[int, bool]], values: list) -> bool:
+def _holds(literals: list[tuple[int, bool]], values: Values) -> bool:
     return all(values[slot] is not None and bool(values[slot]) == wanted for slot, wanted in literals)

@@ -18,31 +18,34 @@ from tensorfleet.runtime.segments.segment import reference_inputs, uninitialized
 from tensorfleet.state.tensor_lists import TensorList
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.resources import ResourceManager
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.runtime.resources import ResourceManager, VariableStore
     from tensorfleet.runtime.scheduling.program import Slots
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.values import Values
 
 
-# These only look up what their shared name stands for, or make it at first.
+# These only look up the resource of their shared name, or make it at first. The result is remembered until resources
+# are dropped.
 _LOOKUPS = {"ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"}
 _LOOKUPS |= {"FIFOQueue", "FIFOQueueV2", "Iterator", "IteratorV2", "OneShotIterator"}
-# What they fail on is a record, which somebody read.
+# If these fail, a record is malformed: their errors say which file it was read from.
 _PARSING = {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample", "ParseSequenceExample"}
 _PARSING |= {"ParseSequenceExampleV2", "ParseSingleSequenceExample", "DecodeRaw", "DecodePaddedRaw"}
 _PARSING |= {"StringToNumber", "DecodeJSONExample", "ParseTensor", "DecodeImage", "DecodeJpeg", "DecodePng"}
 _PARSING |= {"DecodeBmp", "DecodeGif", "DecodeAndCropJpeg", "DecodeCompressed", "DecodeBase64"}
-# Elements of an array that are changed at a time.
-_PIECE = 1 << 16
+# Elements of an array that are changed at a time: few enough that all arrays of an update stay in the cache.
+_PIECE_ELEMENTS = 1 << 16
 # The inputs of updating ops that are as large as the variable; the rest are scalars.
 _VALUES = ("grad", "delta", "value")
 
 
-class HostContext:
-    """What a host op's kernel receives instead of an array namespace."""
+class StepHostContext:
+    """The argument of a host op's kernel in place of an array namespace."""
 
     __slots__ = ("op", "step")
 
-    def __init__(self, op: Any, step: StepContext) -> None:
+    def __init__(self, op: Operation, step: ExecutionContext) -> None:
         self.op = op
         self.step = step
 
@@ -71,7 +74,7 @@ class _Item:
         self.blocks = self.op.spec.blocks
         self.packed = self.op.spec.packed
         self.kernel = Kernel(self.op, self.packed)
-        # A reference to a variable is no value; another is a handle, as a resource is.
+        # A reference to a variable has no value of its own. Any other reference is a handle, as a resource is.
         self.outs = [
             None if t.dtype._is_ref_dtype and plan.variable_of(t) is not None else slots.made_by(t)
             for t in self.op._outputs
@@ -93,7 +96,7 @@ class _Item:
             else:
                 self.args.append(slots.of(t))
 
-    def arguments(self, values: list) -> list:
+    def arguments(self, values: Values) -> Values:
         """The arguments of this run."""
         found = []
         for a in self.args:
@@ -114,7 +117,7 @@ class _Item:
             found.append(a)
         return found
 
-    def finish(self, values: list, results: tuple) -> None:
+    def finish(self, values: Values, results: tuple[Any, ...]) -> None:
         """Puts the results into their slots."""
         for slot, value in zip(self._kept, results, strict=True):
             values[slot] = value
@@ -125,7 +128,7 @@ class _Read:
 
     __slots__ = ("store", "variable")
 
-    def __init__(self, store: Any, variable: Any) -> None:
+    def __init__(self, store: VariableStore, variable: Operation) -> None:
         self.store = store
         self.variable = variable
 
@@ -137,7 +140,7 @@ class _Read:
 
 
 class HostItem(_Item):
-    """A host op: its kernel gets a `HostContext`. An op of the numpy life on strings gets numpy.
+    """A host op: its kernel gets a `StepHostContext`. An ordinary op that runs here, on strings, gets numpy.
 
     A handle is the resource itself for a host op, and an array holding it for others (Identity, Pack, Gather).
     """
@@ -158,10 +161,10 @@ class HostItem(_Item):
         self._shared = bool(self.op._attrs.get("shared_name"))
         self._lookup: list[Any] | None = [None, -1, None] if self.op.type in _LOOKUPS else None
         special = self._handles or self._lists or self._moved is not None or self.blocks or self._lookup
-        #: whether it takes values and makes some, and that is all
+        #: whether it only takes values and makes some: the short way in `run`
         self._plain = self.op.spec.host and not special and all(type(a) is int for a in self.args)
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the operation."""
         if self._plain:
             args = [values[a] for a in self.args]
@@ -169,9 +172,9 @@ class HostItem(_Item):
                 args = self.arguments(values)
             try:
                 with np.errstate(all="ignore"):
-                    self.finish(values, self.kernel.call(HostContext(self.op, ctx), args))
+                    self.finish(values, self.kernel.call(StepHostContext(self.op, ctx), args))
             except Exception as e:
-                raise self._told(refused(self.op, args, e), values) from e
+                raise self._with_origin(refused(self.op, args, e), values) from e
             return
         if self._lookup is None:
             self._call(ctx, values)
@@ -185,9 +188,9 @@ class HostItem(_Item):
         else:
             values[self._kept[0]] = found
 
-    def _call(self, ctx: StepContext, values: list) -> None:
+    def _call(self, ctx: ExecutionContext, values: Values) -> None:
         host = self.op.spec.host
-        first: Any = HostContext(self.op, ctx) if host else np
+        first: Any = StepHostContext(self.op, ctx) if host else np
         args = self.arguments(values)
         for i in self._handles:
             if host:
@@ -208,22 +211,23 @@ class HostItem(_Item):
             with np.errstate(all="ignore"):
                 self.finish(values, self.kernel.call(first, args))
         except Exception as e:
-            raise self._told(refused(self.op, args, e), values) from e
+            raise self._with_origin(refused(self.op, args, e), values) from e
 
-    def _move(self, args: list) -> tuple:
+    def _move(self, args: Values) -> tuple[Any, ...]:
         """Moves strings in the form they have."""
         moved = self._moved
         assert moved is not None
 
-        def move(array: np.ndarray) -> tuple:
+        def move(array: np.ndarray) -> tuple[Any, ...]:
             given = list(args)
             given[moved] = array
             return self.kernel.call(np, given)
 
-        return args[moved].moved(move)
+        results: tuple[Any, ...] = args[moved].moved(move)
+        return results
 
-    def _told(self, error: errors.OpError, values: list) -> errors.OpError:
-        """Adds to what is wrong with a record where it was read from."""
+    def _with_origin(self, error: errors.OpError, values: Values) -> errors.OpError:
+        """Adds to an error about a record where that was read from."""
         if isinstance(error, errors.InvalidArgumentError) and self.op.type in _PARSING:
             slots = self._slots._of
             known = lambda t: _array(values[slots[t]]) if t in slots else None  # noqa: E731
@@ -236,7 +240,7 @@ def _array(value: Any) -> Any:
     return np.asarray(value) if type(value) is Strings else value
 
 
-def _boxed(resource: Any) -> np.ndarray:
+def _boxed(resource: object) -> np.ndarray:
     box = np.empty((), object)
     box[()] = resource
     return box
@@ -260,7 +264,7 @@ class SameItem:
             (slots.made_by(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
         ]
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Takes the other one's results."""
         for mine, others in self._pairs:
             values[mine] = values[others]
@@ -275,14 +279,14 @@ class RowsItem(_Item):
         self.stores = [self.args[i] for i in self.updated]
         self.locking = sorted(set(self.stores), key=lambda s: s.order)
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the update."""
         args = self.arguments(values)
         opened = []
         try:
-            for store in self.locking:
+            for store in self.locking:  # in one order everywhere, so that updates cannot deadlock
                 store.lock.acquire()
-            for store in self.locking:
+            for store in self.locking:  # readers wait from here on
                 store.gate.acquire()
                 opened.append(store)
             for i, store in zip(self.updated, self.stores, strict=True):
@@ -302,7 +306,7 @@ class RowsItem(_Item):
                 store.gate.release()
             release(self.locking)
 
-    def change(self, args: list) -> None:
+    def change(self, args: Values) -> None:
         """Changes the arrays."""
         self.kernel.call(np, args)
 
@@ -310,7 +314,7 @@ class RowsItem(_Item):
 class ChunksItem(RowsItem):
     """An update of whole variables, element by element, in place: piece by piece, so that no piece leaves the cache."""
 
-    def change(self, args: list) -> None:
+    def change(self, args: Values) -> None:
         """Changes one piece of every array after the other."""
         shape = args[self.updated[0]].shape
         whole = [i for i, a in enumerate(self.op.spec.inputs) if i in self.updated or a.name in _VALUES]
@@ -319,9 +323,9 @@ class ChunksItem(RowsItem):
         flat = [(i, np.ascontiguousarray(args[i]).reshape(-1)) for i in whole]
         piece, change = list(args), self.op.spec.elementwise
         assert change is not None
-        for start in range(0, math.prod(shape), _PIECE):
+        for start in range(0, math.prod(shape), _PIECE_ELEMENTS):
             for i, array in flat:
-                piece[i] = array[start : start + _PIECE]
+                piece[i] = array[start : start + _PIECE_ELEMENTS]
             change(self.op, *piece)
 
 
@@ -344,7 +348,7 @@ class GatherItem:
         self.indices = slots.of(self.op._inputs[1])
         self.out = slots.made_by(self.op._outputs[0])
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Fetches the rows."""
         if self.store.value is None:
             raise uninitialized(self.variable)

@@ -1,4 +1,4 @@
-"""Operations that prepare indices: a few calls of numpy, with as little as possible around them."""
+"""Operations that prepare indices: a few calls of numpy, with as little overhead as possible."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from tensorfleet.ops.array.slicing import Masks
 from tensorfleet.passes.plan import Part, Plan
 
 if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
     from tensorfleet.runtime.resources import ResourceManager
     from tensorfleet.runtime.scheduling.program import Slots
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.values import Values
 
 
 class IndexItem:
@@ -36,7 +38,7 @@ class IndexItem:
             for op in part.ops
         ]
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the operations."""
         for slot in self.given:
             values[slot] = np.asarray(values[slot])
@@ -49,23 +51,24 @@ class IndexItem:
             raise errors.about(op, e) from e
 
 
-def _call(op: Operation, plan: Plan) -> Callable:
-    """How to compute an operation's result: directly where its constant arguments tell how."""
+def _call(op: Operation, plan: Plan) -> Callable[..., Array]:
+    """A function for an operation's result: one call of numpy if its constant arguments allow that."""
     kernel = Kernel(op)
     direct = _direct(op, plan)
     if direct is None:
         return lambda *values: kernel.call(np, values)[0]
 
-    def call(*values: Any) -> Any:
+    def call(*values: Array) -> Array:
         try:
             return direct(*values)
         except (ValueError, IndexError):
-            return kernel.call(np, values)[0]  # which says what is wrong
+            result: Array = kernel.call(np, values)[0]  # raises, and says what is wrong
+            return result
 
     return call
 
 
-def _direct(op: Operation, plan: Plan) -> Callable | None:
+def _direct(op: Operation, plan: Plan) -> Callable[..., Array] | None:
     if op.type in ("Identity", "StopGradient"):
         return lambda x: x
     if op.type == "Shape":
@@ -85,11 +88,11 @@ def _direct(op: Operation, plan: Plan) -> Callable | None:
         axis = int(given.ravel()[0])
         return lambda *values: np.concatenate(values[:-1], axis)
     dims = tuple(given.tolist()) if given.ndim == 1 else (0,)
-    # The kernel has its own idea of -1 where nothing is to be divided.
+    # With a 0 in the shape, -1 means something else in the kernel than in numpy.
     return (lambda x, _: x.reshape(dims)) if min(dims) >= -1 and 0 not in dims else None
 
 
-def _slicing(op: Operation, plan: Plan) -> Callable | None:
+def _slicing(op: Operation, plan: Plan) -> Callable[..., Array] | None:
     """A slice whose bounds are known, if it is no more than numpy's."""
     masks = Masks.of(op)
     bounds = [plan.constants.get(t) for t in op._inputs[1:]]

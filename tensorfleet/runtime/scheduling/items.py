@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.graph.operation import Operation
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.scheduling.step import StepContext
+    from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 
 class Item(Protocol):
@@ -25,7 +25,7 @@ class Item(Protocol):
     def blocks(self) -> bool:
         """Whether it may wait for other steps, as a dequeue does."""
 
-    def run(self, ctx: StepContext, values: list[Any]) -> None:
+    def run(self, ctx: ExecutionContext, values: list[Any]) -> None:
         """Takes its inputs from their slots and puts its outputs into theirs."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,17 +17,21 @@ from tensorfleet.passes.pipeline import divide
 from tensorfleet.passes.plan import Part, PartKind, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.scheduling.batched_host_ops import JoinedItem
-from tensorfleet.runtime.scheduling.cooperative import Turns
+from tensorfleet.runtime.scheduling.cooperative import CooperativeRun
 from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
 from tensorfleet.runtime.scheduling.index_ops import IndexItem
 from tensorfleet.runtime.scheduling.items import Item, OpItem
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 from tensorfleet.runtime.scheduling.threads import Pool
 from tensorfleet.runtime.segments.branches import settle_absent
 from tensorfleet.runtime.segments.segment import stand_in, uninitialized
 from tensorfleet.runtime.segments.segment_item import SegmentItem
 from tensorfleet.runtime.segments.shape_variance import Varying, Watch
+
+if TYPE_CHECKING:
+    from tensorfleet.graph.operation import Operation
+    from tensorfleet.runtime.values import Values
 
 
 def _bare(item: Item) -> Item:
@@ -39,12 +43,14 @@ def _soon_done(item: Item) -> bool:
     """Whether an item takes so little time that waking a thread for it does not pay."""
     item = _bare(item)
     if isinstance(item, SegmentItem):
-        return len(item.segment.steps) <= _FEW and not any(s.op.spec.heavy for s in item.segment.steps)
+        return len(item.segment.steps) <= _MAX_INLINE_STEPS and not any(
+            s.op.spec.heavy for s in item.segment.steps
+        )
     return type(item) is HostItem and not _may_last(item) and not item.op._inputs  # it looks up a resource
 
 
 def _may_last(item: Item) -> bool:
-    """Whether an item may take for ever: it waits, loops, or calls a function of the user's."""
+    """Whether an item may run for ever: it waits, loops, or calls a Python function of the user's."""
     item = _bare(item)
     return item.blocks or isinstance(item, LoopItem) or _is_call(item)
 
@@ -56,7 +62,7 @@ def _is_call(item: Item) -> bool:
 
 
 def _takes(item: Item) -> bool:
-    """Whether a waiting item only takes something away: nobody waits for it to have done so."""
+    """Whether a waiting item only takes something: nobody waits until it has."""
     op = getattr(item, "op", None)
     return op is not None and ("Dequeue" in op.type or "TakeGradient" in op.type)
 
@@ -80,8 +86,8 @@ class Slots:
         return len(self._of)
 
 
-# A segment of so many operations, none of them heavy, runs before another thread would have started.
-_FEW = 8
+# A segment of so few operations, none of them heavy, has run before another thread would have started.
+_MAX_INLINE_STEPS = 8
 _OP_ITEMS: dict[PartKind, Callable[[Part, Plan, Slots, ResourceManager], OpItem]] = {
     PartKind.INDEX: IndexItem,
     PartKind.HOST: HostItem,
@@ -129,7 +135,7 @@ class Program:
                 self.followers[j].append(i)
         self.fetch_slots = [self._fetch(t, plan, slots, resources) for t in plan.fetches]
         self._strings = any(t.dtype.base_dtype == dtypes.string for t in plan.fetches)
-        self.template: list = [None] * len(slots)
+        self.template: Values = [None] * len(slots)
         for tensor, value in plan.constants.items():
             if tensor in slots._of:
                 self.template[slots.of(tensor)] = value
@@ -159,7 +165,7 @@ class Program:
         with self._dividing:
             if self._divided is None:
                 learned = [i.compiler.varying for i in self.items if isinstance(i, SegmentItem)]
-                apart = [op for one in learned if one is not None for op in one.found()]
+                apart = [op for one in learned if one is not None for op in one.varying_ops()]
                 divided = Program(divide(self.plan, apart), self._resources)
                 loops = {item.op: item for item in map(_bare, self.items) if isinstance(item, LoopItem)}
                 for item in map(_bare, divided.items):
@@ -218,7 +224,7 @@ class Program:
                 return _Fetched(resources.variable(variable), variable)
         return slots.of(tensor)
 
-    def run(self, ctx: StepContext, feeds: Sequence[Any], pool: Pool) -> list:
+    def run(self, ctx: ExecutionContext, feeds: Sequence[Any], pool: Pool) -> Values:
         """Runs the program and returns the fetched values."""
         if self._watch.asked and self._divided is None:
             self._divide()
@@ -228,7 +234,7 @@ class Program:
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
         if self.turn:
-            Turns(self, ctx, values, pool.limit).run()
+            CooperativeRun(self, ctx, values, pool.limit).run()
         elif self.sequential:
             if ctx.trace is None:
                 for item in self._work:
@@ -249,7 +255,7 @@ class _Fetched:
 
     __slots__ = ("store", "variable")
 
-    def __init__(self, store: VariableStore, variable: Any) -> None:
+    def __init__(self, store: VariableStore, variable: Operation) -> None:
         self.store = store
         self.variable = variable
 

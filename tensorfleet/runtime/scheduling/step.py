@@ -1,18 +1,29 @@
-"""One step under way: what cancels it, when it must be over, and whom to wake then."""
+"""One step under way: its cancellation, its deadline, and the waits to wake then."""
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.base import errors
 from tensorfleet.kernels.interruptible_calls import Call, Interrupted
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.state.long_waits import LongWait
 
+if TYPE_CHECKING:
+    from tensorfleet.graph.kernel_types import Event
+    from tensorfleet.runtime.trace import Collector
 
-class StepContext:
+
+class Wakeable(Protocol):
+    """What a step wakes when it ends: an event, a Python function to interrupt, a resource that it holds."""
+
+    def set(self) -> None:
+        """Wakes it."""
+
+
+class ExecutionContext:
     """One run of a program: its cancellation, its deadline, and the trace it leaves if asked to."""
 
     __slots__ = (
@@ -32,16 +43,16 @@ class StepContext:
         self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
     ) -> None:
         self.resources = resources
-        self.private = resources  # where operations keep what only their own session may see
+        self.private = resources  # of this session alone
         self.task = ""  # where the step runs, when it is part of a cluster
         self.streams = streams
         self.deadline = deadline
         self._lock = threading.Lock() if waits else None  # a step that never waits needs no waking
-        self._waiting: set[Any] = set()
+        self._waiting: set[Wakeable] = set()
         self.reason: errors.OpError | None = None
         #: who asked for the results, when it was another process: it may have gone
         self.asker: Any = None
-        self.trace: Any = None
+        self.trace: Collector | None = None
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step: waiting operations wake up and raise `reason`."""
@@ -50,18 +61,18 @@ class StepContext:
         self.end()
 
     def end(self) -> None:
-        """Wakes whoever waits, and gives back what is still held."""
+        """Wakes all waits, and gives back everything that is still held."""
         if self._lock is not None:
             with self._lock:
                 waiting = list(self._waiting)
             for event in waiting:
                 event.set()
 
-    def wait(self, event: Any, what: str, long: LongWait | None = None) -> None:
+    def wait(self, event: Event, what: str, long: LongWait | None = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes.
 
-        Whoever waits looks at its own state after any of these: an event may be set in the same moment. With `long`
-        it is told when that takes long.
+        The caller looks at its own state after any of these: an event may be set in the same moment. With `long`, a wait
+        that takes long is logged.
         """
         assert self._lock is not None
         with self._lock:
@@ -81,7 +92,7 @@ class StepContext:
             with self._lock:
                 self._waiting.discard(event)
 
-    def _comes(self, event: Any, long: LongWait | None) -> bool:
+    def _comes(self, event: Event, long: LongWait | None) -> bool:
         """Whether an event is set before the deadline."""
         began = now = time.monotonic()
         while True:
@@ -97,15 +108,15 @@ class StepContext:
     def _where(self) -> str:
         return f" of {self.task}" if self.task else ""
 
-    def hold(self, held: Any) -> None:
-        """Has `held.set()` called when the step ends, unless it is let go before."""
+    def hold(self, held: Wakeable) -> None:
+        """Has `held.set()` called when the step ends, unless it is released before."""
         assert self._lock is not None
         with self._lock:
             self._waiting.add(held)
         if self.reason is not None:
             held.set()
 
-    def let_go(self, held: Any) -> None:
+    def release(self, held: Wakeable) -> None:
         """Ends what `hold` began."""
         assert self._lock is not None
         with self._lock:

@@ -1,4 +1,4 @@
-"""Running parts side by side: what may wait gets a thread of its own, the rest share a pool."""
+"""Running parts side by side: a part that may wait gets a thread of its own, the rest share a pool."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import os
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import beside
 from tensorfleet.runtime.scheduling.items import Item
-from tensorfleet.runtime.scheduling.step import StepContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.scheduling.program import Program
+    from tensorfleet.runtime.values import Values
+
+
+#: The items that have ended, by position, with the error of one that failed.
+_Done: TypeAlias = queue.SimpleQueue[tuple[int, BaseException | None]]
 
 
 class Pool:
@@ -46,11 +51,11 @@ class Pool:
                 self._executor.shutdown(wait=False)
                 self._executor = None
 
-    def run(self, program: Program, ctx: StepContext, values: list[Any]) -> None:
+    def run(self, program: Program, ctx: ExecutionContext, values: Values) -> None:
         """Runs a program's items as their inputs become ready; raises the first failure."""
         waiting = list(program.after)
         ready = [i for i, n in enumerate(waiting) if n == 0]
-        done: queue.SimpleQueue = queue.SimpleQueue()
+        done: _Done = queue.SimpleQueue()
         left = len(waiting)
         failure: BaseException | None = None
         running = 0
@@ -86,9 +91,7 @@ class Pool:
         if failure is not None:
             raise failure
 
-    def _start(
-        self, item: Item, i: int, ctx: StepContext, values: list[Any], done: queue.SimpleQueue
-    ) -> None:
+    def _start(self, item: Item, i: int, ctx: ExecutionContext, values: Values, done: _Done) -> None:
         if item.blocks:
             beside(_attempt, (item, i, ctx, values, done), f"tensorfleet-{item.name}")
             return
@@ -100,7 +103,7 @@ class Pool:
             _attempt(item, i, ctx, values, done)
 
 
-def _attempt(item: Item, i: int, ctx: StepContext, values: list[Any], done: queue.SimpleQueue) -> None:
+def _attempt(item: Item, i: int, ctx: ExecutionContext, values: Values, done: _Done) -> None:
     try:
         if ctx.trace is None:
             item.run(ctx, values)
@@ -108,7 +111,7 @@ def _attempt(item: Item, i: int, ctx: StepContext, values: list[Any], done: queu
             ctx.trace.run(item, ctx, values)
     except BaseException as e:
         done.put((i, e))
-        # From here: whoever collects the results may be the one that has to be woken.
+        # Cancelled from this thread: the one that collects the results may be what has to be woken.
         ctx.cancel(errors.CancelledError(None, None, "The step was cancelled by an earlier failure."))
     else:
         done.put((i, None))

@@ -6,7 +6,7 @@ tracing; a Merge then selects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,23 @@ from tensorfleet.base import errors
 from tensorfleet.passes.plan import Plan
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.segments.segment import Segment, Step
+    from tensorfleet.base.types import Array, ArrayModule
+    from tensorfleet.graph.kernel_types import Check
+    from tensorfleet.graph.operation import Tensor
+    from tensorfleet.runtime.segments.segment import Segment, SegmentStep
+    from tensorfleet.runtime.segments.xla_barriers import Barriers
+    from tensorfleet.runtime.values import Values
 
 _CONCRETE = (np.ndarray, np.generic, bool)
 Literals = tuple[tuple[int, bool], ...]
 
 
-def guard(segment: Segment, plan: Plan, made: set) -> bool:
-    """Gives the steps of a segment their guards; whether there are any."""
-    found = False
+def guard(segment: Segment, plan: Plan, made: set[Tensor]) -> bool:
+    """Gives the steps of a segment their guards; returns whether there are any."""
+    has_guards = False
     unguarded: set[int] = set()
 
-    def coded(literals: Any) -> Literals:
+    def coded(literals: Iterable[tuple[Tensor, bool]]) -> Literals:
         codes = ((segment._code(p, made, plan.constants), value) for p, value in literals)
         return tuple(sorted(codes))
 
@@ -35,24 +40,24 @@ def guard(segment: Segment, plan: Plan, made: set) -> bool:
         literals = plan.guards.get(step.op)
         if literals:
             step.guard = coded(literals)
-            found = True
+            has_guards = True
         else:
             unguarded.update(~a for a in step.args if a < 0)
         choices = plan.merges.get(step.op)
         if choices is not None:
             step.choices = [coded(c) for c in choices]
-            found = True
-    if found:
+            has_guards = True
+    if has_guards:
         for step in segment.steps:
             if step.guard:  # if it does not run, the variable keeps its value, which must be there to be kept
                 segment.reads += [u for u in step.updates if u not in segment.reads]
                 segment.optional.update(u for u in (*step.updates, *(~a for a in step.args if a < 0)))
         segment.optional -= unguarded
-    return found
+    return has_guards
 
 
-def alive(literals: Literals, values: list, state: list) -> Any:
-    """Whether all conditions turned out as they must: True, False, or a tracer."""
+def alive(literals: Literals, values: Values, state: Values) -> Any:
+    """Whether all conditions have the values they must have: True, False, or a tracer."""
     unknown = None
     for code, wanted in literals:
         value = values[code] if code >= 0 else state[~code]
@@ -67,15 +72,15 @@ def alive(literals: Literals, values: list, state: list) -> Any:
     return True if unknown is None else unknown
 
 
-def settle_absent(plan: Plan) -> Callable[[list], list] | None:
-    """What is done with results of which some may lie in branches not taken; None if there are no branches."""
-    if plan.told:  # another part of the step gets something that it does not look at
+def settle_absent(plan: Plan) -> Callable[[Values], Values] | None:
+    """A function for results of which some may lie in branches not taken; None if there are no branches."""
+    if plan.told:  # another part of the step gets an empty array, which it does not look at
         instead = [np.zeros(0, t.dtype.np_dtype) for t in plan.fetches]
         return lambda found: [n if v is None else v for v, n in zip(found, instead, strict=True)]
     return _all_there if plan.guards else None
 
 
-def _all_there(found: list) -> list:
+def _all_there(found: Values) -> Values:
     for i, value in enumerate(found):
         if value is None:
             raise errors.InvalidArgumentError(
@@ -85,7 +90,13 @@ def _all_there(found: list) -> list:
 
 
 def run_guarded(
-    segment: Segment, values: list, state: list, streams: Sequence[Any], jnp: Any, check: Any, traced: Any
+    segment: Segment,
+    values: Values,
+    state: Values,
+    streams: Sequence[Any],
+    jnp: ArrayModule | None,
+    check: Check | None,
+    traced: Barriers | None,
 ) -> None:
     """Runs the steps of a segment that has branches."""
     for key, block in groupby(segment.steps, key=lambda s: (s.guard, s.choices is not None)):
@@ -100,11 +111,12 @@ def run_guarded(
         elif holds is True:
             segment.interpret(values, state, streams, jnp, check, traced, steps)
         else:
+            assert jnp is not None and check is not None  # a condition is unknown only while XLA traces
             _conditional(segment, steps, holds, values, state, streams, jnp, check)
 
 
-def _merge(step: Step, values: list, state: list, jnp: Any) -> None:
-    """Takes the input that there is; while tracing, perhaps a selection."""
+def _merge(step: SegmentStep, values: Values, state: Values, jnp: ArrayModule | None) -> None:
+    """Takes the input whose branch was taken; while tracing, perhaps a selection."""
     from tensorfleet.runtime.segments.segment import NeedsValue
 
     assert step.choices is not None
@@ -120,6 +132,7 @@ def _merge(step: Step, values: list, state: list, jnp: Any) -> None:
             if holds is True:
                 break
             continue
+        assert jnp is not None
         if np.shape(result) != np.shape(value):
             raise NeedsValue(next(c for c, _ in literals))
         result = jnp.where(holds, value, result)
@@ -133,15 +146,15 @@ def _merge(step: Step, values: list, state: list, jnp: Any) -> None:
 
 def _conditional(
     segment: Segment,
-    steps: list[Step],
-    holds: Any,
-    values: list,
-    state: list,
-    streams: Any,
-    jnp: Any,
-    check: Any,
+    steps: list[SegmentStep],
+    holds: Array,
+    values: Values,
+    state: Values,
+    streams: Sequence[Array],
+    jnp: ArrayModule,
+    check: Check,
 ) -> None:
-    """Traces a block of steps as something that is done only if `holds`."""
+    """Traces a block of steps as one conditional."""
     import jax
 
     from tensorfleet.runtime.segments.segment import NeedsValue
@@ -150,9 +163,8 @@ def _conditional(
     for step in steps:
         for a in step.args:
             if a >= 0 and a not in own and values[a] is None:
-                raise NeedsValue(
-                    step.guard[0][0]
-                )  # it was left out elsewhere: what decided that must be known here
+                # A block before this one was left out, on a known condition: this block's must be known, too.
+                raise NeedsValue(step.guard[0][0])
     inside = set(map(id, steps))
     later = {a for s in segment.steps if id(s) not in inside for a in (*s.args, *_conditions(s)) if a >= 0}
     drawn = {o for s in steps if s.rng is not None for o in s.outs if o is not None}
@@ -160,10 +172,10 @@ def _conditional(
     written = sorted({u for s in steps for u in s.updates})
     known: dict[int, Any] = {}
 
-    def run() -> tuple:
-        flags: list = []
+    def run() -> tuple[Values, Values, Array]:
+        flags: list[Array] = []
 
-        def note(ok: Any, message: Any, kind: Any = None) -> None:
+        def note(ok: Any, message: object, kind: object = None) -> None:
             if isinstance(ok, _CONCRETE):
                 ok = np.all(ok)
             flags.append(jnp.all(ok))
@@ -179,9 +191,9 @@ def _conditional(
             ok,
         )
 
-    shapes = jax.eval_shape(run)
+    shapes = jax.eval_shape(run)  # both branches of a conditional must give results of the same shapes
 
-    def rest() -> tuple:
+    def rest() -> tuple[Values, Values, Array]:
         made = [jnp.zeros(s.shape, s.dtype) for s in shapes[0]]
         return made, [jnp.asarray(state[w]) for w in written], jnp.array(True)
 
@@ -200,8 +212,5 @@ def _conditional(
         check(ok, "")
 
 
-def _conditions(step: Step) -> list[int]:
-    found = [code for code, _ in step.guard]
-    for choice in step.choices or ():
-        found += [code for code, _ in choice]
-    return found
+def _conditions(step: SegmentStep) -> list[int]:
+    return [code for literals in (step.guard, *(step.choices or ())) for code, _ in literals]

@@ -1,13 +1,13 @@
-"""The XLA life of a segment: trace it once per signature, compile, call."""
+"""The compiled mode of a segment: trace it once per signature, compile, call."""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,37 +27,44 @@ from tensorfleet.runtime.segments.xla_options import (
 )
 from tensorfleet.runtime.xla_exit_guard import within_xla
 
-# Shapes that keep changing fall back to numpy instead of compiling for ever.
-_MOST_SIGNATURES = 24
+if TYPE_CHECKING:
+    from jax import Device
+
+    from tensorfleet.base.types import Array, ArrayModule
+    from tensorfleet.runtime.values import Signature, Values
+
+# Shapes that keep changing run in numpy after so many programs: a changing batch size must not compile for ever.
+_MAX_PROGRAMS = 24
+_MAX_REMEMBERED_SIGNATURES = 4096
 # So many small arrays of one type are joined into one: each argument of a call costs some microseconds.
-_MANY_SMALL = 12
-_SMALL_BYTES = 1 << 16
+_MIN_JOINED_ARRAYS = 12
+_MAX_JOINED_BYTES = 1 << 16
 # A constant this large is passed at each call: XLA takes long to compile a program that contains it, and to keep it.
-_LARGE_BYTES = 1 << 20
-# A signature beyond the first few must come back before it is worth compiling. Where numpy does well too, so often
-# that numpy has taken as long for it as compiling does: shapes that depend on the data come back now and then for ever.
-# Where a run takes long, the first ones too must have come twice in a row: compiling may take longer than an epoch.
+_MIN_PASSED_BYTES = 1 << 20
+# The first few signatures are compiled when they come. A later one must come back first: where numpy does well too,
+# until numpy has taken as long for it as compiling does, because shapes that depend on the data keep coming back.
+# Where a run takes long, the first signatures too must come twice in a row: compiling may take longer than an epoch.
 _EAGER_SIGNATURES = 2
 _EAGER_SIGNATURES_OF_HEAVY = 4
-_LIKELY_TO_TAKE = 1.0  # seconds of compiling, before the first time
-# Variables are changed where they are as long as others seldom want them meanwhile: each time that somebody does counts
-# as so many undisturbed runs, and with so many on the wrong side the next program makes new arrays again.
-_DISTURBED = 8
-_TOO_DISTURBED = 128
+_EXPECTED_COMPILE_SECONDS = 1.0  # before anything was compiled
+# Variables are changed in place as long as others seldom want them meanwhile (decision 16). A disturbed run counts as
+# so many undisturbed ones, so more than one in nine fills the count; then the next program makes new arrays again.
+_DISTURBANCE_WEIGHT = 8
+_MAX_DISTURBANCE = 128
 
 
-class Compiled:
+class CompiledSegment:
     """One signature of a segment as an XLA program."""
 
     __slots__ = ("_direct", "call", "constants", "cpu", "joined", "proven", "reused", "skips")
 
     def __init__(
         self,
-        call: Any,
-        cpu: Any,
+        call: Callable[..., Any],
+        cpu: Device | None,
         skips: list[int],
         joined: list[list[int]],
-        constants: tuple,
+        constants: tuple[Array, ...],
         reused: tuple[int, ...] = (),
     ) -> None:
         self.call = self._direct = call
@@ -65,48 +72,47 @@ class Compiled:
         self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
         self.skips = skips
         self.joined = joined  # inputs that are passed as one
-        self.reused = (
-            reused  # variables whose memory gets their new values, beside those that the segment owns
-        )
+        self.reused = reused  # variables that get their new values in place, beside those the segment owns
         self.proven = False  # whether it has run before: it may have asked for more memory than there is
 
-    def run(self, args: tuple, made: list) -> Any:
-        """The outputs, what is written, and whether all checks held, if there are any.
+    def run(self, args: tuple[Any, ...], made: list[Any]) -> tuple[Values, Values, list[Array]]:
+        """Gives the outputs, the new values of variables, and whether all checks held, if there are any.
 
-        All results of a program become ready together. The step is over when they are: XLA may still be reading the
-        caller's arrays until then. `made` gets them before an interrupt that came meanwhile is heard of: the values that
-        variables had may be gone.
+        The step is over when the results are ready: XLA may still be reading the caller's arrays until then.
         """
         with within_xla:
+            # Extended in C: an interrupt (Ctrl-C) is raised after `made` has the results, never between the two. The old
+            # values of variables may be gone by then (decision 16).
             made.extend(starmap(self._direct, ((*args, self.constants),)))
             outputs, written, ok = made[0]
-            for result in ok or written or outputs:
+            for result in ok or written or outputs:  # all of them become ready together
                 if result is not None:
                     result.block_until_ready()
                     break
         if not self.proven:
             self.proven = True
-            self._direct = (
-                getattr(self.call, "_call", None) or self.call
-            )  # without Python's function around it
+            # At the first call JAX makes `_call`, its entry in C++. It saves the Python function around it.
+            self._direct = getattr(self.call, "_call", None) or self.call
         return outputs, written, ok
 
 
 class _Checks:
-    """What kernels report their checks to while they are traced."""
+    """Collects the checks of kernels while they are traced."""
 
-    def __init__(self, jnp: Any) -> None:
+    def __init__(self, jnp: ArrayModule) -> None:
         self._jnp = jnp
         self.flags: list[Any] = []
 
-    def __call__(self, ok: Any, message: Any, kind: Any = None) -> None:
+    def __call__(
+        self, ok: Any, message: Callable[[], str] | str, kind: Callable[..., errors.OpError] | None = None
+    ) -> None:
         if not isinstance(ok, (bool, *_CONCRETE)):
             self.flags.append(self._jnp.all(ok))
         elif not np.all(ok):
             text = message() if callable(message) else message
             raise (kind or errors.InvalidArgumentError)(None, None, text)
 
-    def passed(self) -> Any:
+    def passed(self) -> Array:
         """Whether none of the checks has failed so far."""
         return self._jnp.all(self._jnp.stack(self.flags)) if self.flags else self._jnp.asarray(True)
 
@@ -128,7 +134,7 @@ class Compiler(Trial):
         self.flags = _fed_conditions(segment) if segment.guarded else set()
         self.static_inputs |= self.flags
         self.varying: Varying | None = None  # is told the shapes of all values, while that is of interest
-        # Where memory of variables gets their new values; how often somebody else wanted them meanwhile, by comparison.
+        # Whether variables get their new values in place; how often somebody else wanted them meanwhile (weighted).
         self.reuses = "/device:CPU" in device and not others
         self.disturbed = 0
 
@@ -137,13 +143,13 @@ class Compiler(Trial):
         if not disturbed:
             self.disturbed = max(self.disturbed - 1, 0)
             return
-        self.disturbed += _DISTURBED
-        if self.reuses and self.disturbed > _TOO_DISTURBED:
+        self.disturbed += _DISTURBANCE_WEIGHT
+        if self.reuses and self.disturbed > _MAX_DISTURBANCE:
             with self.lock:
                 self.reuses = False
                 self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
 
-    def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> Compiled | None:
+    def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> CompiledSegment | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
         key = self.key(inputs, state)
         found = self.programs.get(key)
@@ -152,7 +158,7 @@ class Compiler(Trial):
                 self.varying.runs += 1
             return found
         with self.lock:
-            key = self.key(inputs, state)
+            key = self.key(inputs, state)  # another thread may have made more of it static meanwhile
             if key in self.programs:
                 return self.programs[key]
             if not self._worth(key):
@@ -171,8 +177,8 @@ class Compiler(Trial):
             self.programs[self.key(inputs, state)] = made
             return made
 
-    def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Any:
-        """What tells one program from another: shapes, and the values of what must be static."""
+    def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Signature:
+        """Tells programs apart: by shapes, and by the values of static arguments."""
         shapes = shapes_of(inputs)
         if self.loose or self.segment.owned:
             shapes += tuple([state[i].shape for i in (*self.loose, *self.segment.owned)])
@@ -182,7 +188,7 @@ class Compiler(Trial):
         values += [np.asarray(state[i]).tobytes() for i in sorted(self.static_variables)]
         return shapes, tuple(values)
 
-    def _worth(self, key: Any) -> bool:
+    def _worth(self, key: Signature) -> bool:
         by_value = bool(self.static_inputs - self.flags or self.static_variables)
         eager = _EAGER_SIGNATURES_OF_HEAVY if self.heavy else _EAGER_SIGNATURES
         again = (
@@ -191,17 +197,19 @@ class Compiler(Trial):
         if len(self.programs) < eager and not by_value and (again or self.heavy):
             return True
         self.seen[key] = times = self.seen.get(key, 0) + 1
-        if len(self.seen) > 4096:
+        if len(self.seen) > _MAX_REMEMBERED_SIGNATURES:
             self.seen.clear()
-        if len(self.programs) >= _MOST_SIGNATURES:
+        if len(self.programs) >= _MAX_PROGRAMS:
             return False
         if by_value:
             # Values that never settle (an index that goes through the data) must come back more often each time.
             return times > 1 + len(self.programs)
-        cost = self.compiling if self.programs else _LIKELY_TO_TAKE
+        cost = self.compiling if self.programs else _EXPECTED_COMPILE_SECONDS
         return times > 1 and (self.heavy or times * self.fastest > cost)
 
-    def _compile(self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True) -> Compiled | None:
+    def _compile(
+        self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True
+    ) -> CompiledSegment | None:
         jax, jnp = load_jax()
         segment = self.segment
         skips: list[int] = [0] * len(segment.rng_steps)
@@ -217,8 +225,13 @@ class Compiler(Trial):
         passed = sorted(self.passed)
 
         def trace(
-            args: tuple, joins: tuple, variables: tuple, streams: tuple, owned: tuple, constants: tuple
-        ) -> tuple:
+            args: tuple[Any, ...],
+            joins: tuple[Array, ...],
+            variables: tuple[Any, ...],
+            streams: tuple[Array, ...],
+            owned: tuple[Array, ...],
+            constants: tuple[Array, ...],
+        ) -> tuple[Values, Values, list[Array]]:
             check = _Checks(jnp)
             values = list(segment.template)
             for slot, constant in zip(passed, constants, strict=True):
@@ -229,7 +242,7 @@ class Compiler(Trial):
                 parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
                 for i, part in zip(group, parts, strict=True):
                     values[segment.input_slots[i]] = part.reshape(shapes[i])
-            current: list = [None] * len(segment.variables)
+            current: Values = [None] * len(segment.variables)
             for i, index in enumerate(reads):
                 current[index] = fixed_state.get(index, variables[i])
             for index, table in zip((*segment.owned, *reused), owned, strict=True):
@@ -255,7 +268,9 @@ class Compiler(Trial):
         owns = bool(segment.owned or reused)
         jitted = jax.jit(trace, donate_argnums=4 if owns else ())
         if barriers is None or self.others:
-            return Compiled(jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants)
+            return CompiledSegment(
+                jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants
+            )
         with conv_library.offered(in_parts and has_library_convolutions()) as offer:
             traced = jitted.trace(*args, constants)
         if owns and waits_for_itself(traced.jaxpr):  # it has to run where variables cannot change in place
@@ -266,7 +281,7 @@ class Compiler(Trial):
         call, cpu = compile_for_cpu(jax, traced, barriers.largest, owns, offer.taken)
         if call is None:
             return self._compile(inputs, state, in_parts=False)
-        return Compiled(call, cpu, skips, joined, constants, reused)
+        return CompiledSegment(call, cpu, skips, joined, constants, reused)
 
     def _reused(self, state: Sequence[Any]) -> tuple[int, ...]:
         """The variables that a program changes where they are: large ones, since others stay in the cache anyway."""
@@ -275,8 +290,8 @@ class Compiler(Trial):
         changed = [i for i in self.segment.changed() if i not in self.static_variables]
         return tuple([i for i in changed if state[i] is not None and is_large(state[i].size)])
 
-    def _placed(self, constants: list[Any]) -> tuple:
-        """Constants where the program's device takes them as they are."""
+    def _placed(self, constants: list[Any]) -> tuple[Array, ...]:
+        """Puts constants where the program's device takes them without a copy."""
         device = jax_device(self.device, self.others)
         if device is None:
             return tuple([aligned(x) for x in constants])
@@ -284,12 +299,12 @@ class Compiler(Trial):
         return tuple(jax.device_put(constants, device))
 
     def _joined(self, inputs: Sequence[Any]) -> list[list[int]]:
-        """Which of the inputs are worth joining, by type."""
+        """Groups of inputs of one type that are worth joining."""
         groups: dict[Any, list[int]] = {}
         for i, x in enumerate(inputs):
-            if type(x) is np.ndarray and x.nbytes <= _SMALL_BYTES and i not in self.static_inputs:
+            if type(x) is np.ndarray and x.nbytes <= _MAX_JOINED_BYTES and i not in self.static_inputs:
                 groups.setdefault(x.dtype, []).append(i)
-        return [group for group in groups.values() if len(group) >= _MANY_SMALL]
+        return [group for group in groups.values() if len(group) >= _MIN_JOINED_ARRAYS]
 
     def arguments(
         self,
@@ -297,9 +312,9 @@ class Compiler(Trial):
         state: Sequence[Any],
         streams: Sequence[Any],
         joined: list[list[int]],
-        cpu: Any = None,
+        cpu: Device | None = None,
         reused: tuple[int, ...] = (),
-    ) -> tuple:
+    ) -> tuple[Any, ...]:
         """The arguments of a compiled program, on its device."""
         joins = tuple(
             [np.concatenate([np.asarray(inputs[i]).reshape(-1) for i in group]) for group in joined]
@@ -314,10 +329,13 @@ class Compiler(Trial):
             placed = tuple([aligned(x) for x in on_cpu(cpu, inputs)])
             return placed, joins, tuple(on_cpu(cpu, variables)), tuple(streams), owned
         jax, _ = load_jax()
-        return jax.device_put((tuple(inputs), joins, variables, tuple(streams), owned), device)
+        moved: tuple[Any, ...] = jax.device_put(
+            (tuple(inputs), joins, variables, tuple(streams), owned), device
+        )
+        return moved
 
     def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
-        """Marks what `code` is computed from as static; False when nothing new could be marked."""
+        """Marks the inputs that `code` is computed from as static; False when nothing new could be marked."""
         segment = self.segment
         producer = {o: step for step in segment.steps for o in step.outs if o is not None}
         slot_to_input = {s: i for i, s in enumerate(segment.input_slots)}
@@ -336,6 +354,7 @@ class Compiler(Trial):
                 self.static_inputs.add(slot_to_input[c])
             elif c in self.passed:
                 self.passed.remove(c)
+            # Shapes are known while tracing, whatever their array is.
             elif c in producer and producer[c].op.type not in ("Shape", "ShapeN", "Size", "Rank"):
                 if producer[c].rng is not None:
                     return False
@@ -343,7 +362,7 @@ class Compiler(Trial):
         return self._known() > before
 
     def _known(self) -> int:
-        """Of how much the values are part of a program, by comparison."""
+        """How many values are part of a program; only good for comparisons."""
         return len(self.static_inputs) + len(self.static_variables) - len(self.passed)
 
 
@@ -352,7 +371,7 @@ def _large_constants(segment: Segment) -> set[int]:
     return {
         slot
         for slot, value in enumerate(segment.template)
-        if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES and value.dtype.kind != "O"
+        if isinstance(value, np.ndarray) and value.nbytes >= _MIN_PASSED_BYTES and value.dtype.kind != "O"
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -10,12 +11,19 @@ from tensorfleet.graph.kernels import Kernel
 from tensorfleet.runtime.segments.segment import NeedsValue
 from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array, ArrayModule, Dims
+    from tensorfleet.graph.kernel_types import Check
+    from tensorfleet.runtime.values import Signature
+
 _FLOW = np.zeros((), np.float32)
-SIZE = "size"  # marks where the size of an array with room follows
+#: The arrays of a fixed value: what kind of store it is, its buffers, the names of its gradients before theirs.
+Content: TypeAlias = tuple[Any, ...]
+SIZE = "size"  # marks that the size of an array with room follows
 
 
 class NotTraceable(NeedsValue):
-    """Something in a loop that XLA cannot do; it then runs on the host."""
+    """An operation in a loop that XLA cannot run; the loop then runs on the host."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -26,7 +34,9 @@ class TracedArray:
 
     __slots__ = ("adds", "buffer", "dtype", "element", "grads", "room", "size", "written")
 
-    def __init__(self, size: Any, room: int, dtype: Any, element: Any, buffer: Any, adds: bool) -> None:
+    def __init__(
+        self, size: Any, room: int, dtype: np.dtype[Any], element: Dims | None, buffer: Any, adds: bool
+    ) -> None:
         self.size = size  # a number, or traced where there is room for more elements
         self.room = room
         self.dtype = dtype
@@ -38,16 +48,16 @@ class TracedArray:
 
     def grad(self, source: bytes) -> TracedArray:
         """The array of the gradients."""
-        found = self.grads.get(source)
-        if found is None:
-            found = self.grads[source] = TracedArray(
+        gradients = self.grads.get(source)
+        if gradients is None:
+            gradients = self.grads[source] = TracedArray(
                 self.size, self.room, self.dtype, self.element, None, True
             )
             if self.buffer is not None:
-                found.element = tuple(self.buffer.shape[1:])
-        return found
+                gradients.element = tuple(self.buffer.shape[1:])
+        return gradients
 
-    def write(self, jnp: Any, index: Any, value: Any, check: Any) -> None:
+    def write(self, jnp: ArrayModule, index: Array, value: Array, check: Check) -> None:
         """Sets, or adds to, one element."""
         self._need(jnp, tuple(np.shape(value)))
         check((index >= 0) & (index < self.size), "")
@@ -55,13 +65,13 @@ class TracedArray:
         self.buffer = place.add(value) if self.adds else place.set(value)
         self.written = True
 
-    def _need(self, jnp: Any, shape: tuple) -> None:
+    def _need(self, jnp: ArrayModule, shape: Dims) -> None:
         if self.buffer is None:
             self.buffer = jnp.zeros((self.room, *shape), self.dtype)
         if tuple(self.buffer.shape[1:]) != shape:
             raise NotTraceable
 
-    def read(self, jnp: Any, index: Any, check: Any) -> Any:
+    def read(self, jnp: ArrayModule, index: Array, check: Check) -> Array:
         """One element."""
         import jax
 
@@ -70,7 +80,8 @@ class TracedArray:
                 raise NotTraceable
             self._need(jnp, self.element)
         check((index >= 0) & (index < self.size), "")
-        return jax.lax.dynamic_index_in_dim(self.buffer, index, 0, False)
+        element: Array = jax.lax.dynamic_index_in_dim(self.buffer, index, 0, False)
+        return element
 
 
 class TracedStack:
@@ -85,7 +96,7 @@ class TracedStack:
         self.moved = False
         self.written = False
 
-    def push(self, jnp: Any, value: Any) -> Any:
+    def push(self, jnp: ArrayModule, value: Array) -> Array:
         """Puts a value on top."""
         value = jnp.asarray(value)
         if self.buffer is None:
@@ -99,7 +110,7 @@ class TracedStack:
         self.moved = self.written = True
         return value
 
-    def pop(self) -> Any:
+    def pop(self) -> Array:
         """Takes the value on top."""
         import jax
 
@@ -107,14 +118,15 @@ class TracedStack:
             raise NotTraceable
         self.count = self.count - 1
         self.moved = True
-        return jax.lax.dynamic_index_in_dim(self.buffer, self.count, 0, False)
+        top: Array = jax.lax.dynamic_index_in_dim(self.buffer, self.count, 0, False)
+        return top
 
 
 class StoreKernel(Kernel):
     """The traced form of an operation on TensorArrays and stacks."""
 
-    def call(self, first: Any, values: Any, check: Any = None) -> tuple:
-        """Does what the operation does, to buffers."""
+    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple[Any, ...]:
+        """Runs the operation on buffers."""
         kind, store, rest = self.op.type, values[0], values[1:]
         if isinstance(store, TracedStack):
             return (store.push(first, rest[0]),) if kind == "StackPushV2" else (store.pop(),)
@@ -135,12 +147,12 @@ STORES |= {"TensorArrayReadV3", "TensorArrayWriteV3"}
 
 
 def room_for(count: int) -> int:
-    """How many elements a buffer has room for that is to hold so many."""
+    """How many elements a buffer for so many has room for: the next power of two."""
     return 1 << max(count - 1, 0).bit_length()
 
 
-def roomy(content: tuple, value: Any) -> tuple:
-    """The same with room in its arrays, whose size then comes last."""
+def roomy(content: Content, value: object) -> Content:
+    """The same content with room in its arrays; the real size then comes last."""
     if not isinstance(value, (ArrayStore, StackStore)):
         return content
     room = room_for(len(value.elements)) if isinstance(value, ArrayStore) else None
@@ -148,7 +160,7 @@ def roomy(content: tuple, value: Any) -> tuple:
     return (*longer, SIZE, np.int32(len(value.elements))) if isinstance(value, ArrayStore) else tuple(longer)
 
 
-def _lengthened(array: Any, room: int | None) -> Any:
+def _lengthened(array: Array, room: int | None) -> Array:
     """An array with zeros behind its elements."""
     array = np.asarray(array)
     room = room_for(len(array)) if room is None else room
@@ -159,7 +171,7 @@ def _lengthened(array: Any, room: int | None) -> Any:
     return made
 
 
-def content_of(value: Any, pushed: bool) -> tuple:
+def content_of(value: object, pushed: bool) -> Content:
     """The arrays of a fixed value: itself, an array's elements, a stack's items and their number."""
     if isinstance(value, ArrayStore):
         grads = [part for source in sorted(value.grads) for part in (source, value.grads[source].packed())]
@@ -169,6 +181,6 @@ def content_of(value: Any, pushed: bool) -> tuple:
     return (value,)
 
 
-def signature(content: tuple) -> tuple:
+def signature(content: Content) -> Signature:
     """The shapes of a value's arrays."""
     return tuple(c if c is None or isinstance(c, (str, bytes)) else np.shape(c) for c in content)

@@ -1,71 +1,73 @@
-"""The numpy life of a segment without what need not be done again.
+"""The interpreted mode of a segment, without the operations that need not run again.
 
-Much of a training step only works out shapes, and some of it nobody uses: the gradient of a placeholder is there
-because other gradients are kept in step with it. XLA drops both. In numpy they are dropped here, once the
-shapes of the arguments have been seen before: what follows from them alone is kept from the first run.
+Much of a training step only computes shapes, and nobody uses some of it: the gradient of a placeholder is there because
+other gradients are kept in step with it. XLA drops both. In numpy they are dropped here, once the shapes of the arguments
+have come before: values that follow from the shapes alone are kept from an earlier run.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.runtime.segments.segment import Segment, Step
+from tensorfleet.runtime.segments.segment import Segment, SegmentStep
+
+if TYPE_CHECKING:
+    from tensorfleet.runtime.values import Signature, Values
 
 _SHAPES = {"Shape", "ShapeN", "Size", "Rank", "VariableShape"}
-# A value larger than this is computed again rather than kept.
-_MOST_KEPT = 1 << 14
-# Shapes that keep changing are not worth remembering.
-_MOST_SIGNATURES = 8
+# A larger value is computed again: to keep one for each signature would take more memory than it saves time.
+_MAX_KEPT_BYTES = 1 << 14
+_MAX_SIGNATURES = 8
 
 
-class Trimmer:
-    """What is left of a segment, by the shapes of its arguments."""
+class NumpySpecializer:
+    """The steps of a segment that have to run, by the shapes of its arguments."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
-        self._found: dict[Any, tuple[list, list[Step]] | None] = {}
+        self._by_shapes: dict[Any, tuple[Values, list[SegmentStep]] | None] = {}
         some = any(s.op.type in _SHAPES for s in segment.steps)
         self.possible = not segment.guarded and (
             some or len(_used(segment, segment.steps)) < len(segment.steps)
         )
 
-        self._whole: tuple[list, list[Step] | None] = (segment.template, None)
+        self._whole: tuple[Values, list[SegmentStep] | None] = (segment.template, None)
 
-    def key(self, inputs: list, state: list) -> Any:
-        """The shapes of all that comes in; None where there is nothing to leave out."""
+    def key(self, inputs: Values, state: Values) -> Signature | None:
+        """The shapes of all inputs and variables; None where there is nothing to leave out."""
         if not self.possible:
             return None
         segment = self._segment
         return (*[np.shape(x) for x in inputs], *[state[i].shape for i in (*segment.reads, *segment.owned)])
 
-    def left(self, key: Any) -> tuple[list, list[Step] | None]:
-        """The values to begin with and the steps to run for such shapes; None is all of them."""
-        return self._found.get(key) or self._whole
+    def steps_for(self, key: Signature | None) -> tuple[Values, list[SegmentStep] | None]:
+        """The values to begin with and the steps to run for these shapes; None for all steps."""
+        return self._by_shapes.get(key) or self._whole
 
-    def learn(self, key: Any, values: list) -> None:
-        """Notes what a run of all steps has computed. One that is not repeated is not worth looking at."""
-        if key not in self._found:
-            if len(self._found) >= _MOST_SIGNATURES:
-                self._found.clear()
-            self._found[key] = None
+    def learn(self, key: Signature, values: Values) -> None:
+        """Learns from the values of a run of all steps, when its shapes come for the second time."""
+        if key not in self._by_shapes:
+            if len(self._by_shapes) >= _MAX_SIGNATURES:  # shapes that keep changing are not worth remembering
+                self._by_shapes.clear()
+            self._by_shapes[key] = None
             return
         segment = self._segment
         known = _known(segment, values)
         template = [values[i] if i in known else value for i, value in enumerate(segment.template)]
         steps = [s for s in segment.steps if not (_is_pure(s) and known.issuperset(s.outs))]
-        self._found[key] = template, _used(segment, steps)
+        self._by_shapes[key] = template, _used(segment, steps)
 
 
-def _is_pure(step: Step) -> bool:
+def _is_pure(step: SegmentStep) -> bool:
     """Whether a step only computes values from values."""
     return not step.updates and step.rng is None and not step.op.spec.stateful
 
 
-def _known(segment: Segment, values: list) -> set[int]:
+def _known(segment: Segment, values: Values) -> set[int]:
     """The slots whose values follow from the shapes of the arguments."""
-    results = set(segment.output_codes)  # these are computed anew: whoever gets them may write into them
+    results = set(segment.output_codes)  # computed anew each time: the caller may write into them
     known = {i for i, value in enumerate(segment.template) if value is not None}
     settled = known | set(segment.input_slots) | {~i for i in (*segment.reads, *segment.owned)}
     for step in segment.steps:
@@ -75,18 +77,18 @@ def _known(segment: Segment, values: list) -> set[int]:
             continue
         settled.update(outs, (~u for u in step.updates))
         from_shapes = step.op.type in _SHAPES or known.issuperset(step.args)
-        small = all(getattr(values[o], "nbytes", _MOST_KEPT) < _MOST_KEPT for o in outs)
+        small = all(getattr(values[o], "nbytes", _MAX_KEPT_BYTES) < _MAX_KEPT_BYTES for o in outs)
         if from_shapes and small and _is_pure(step) and results.isdisjoint(outs):
             known.update(outs)
     return known
 
 
-def _used(segment: Segment, steps: list[Step]) -> list[Step]:
-    """The steps that change something, may fail, or compute what is needed."""
+def _used(segment: Segment, steps: list[SegmentStep]) -> list[SegmentStep]:
+    """The steps that change something, may fail, or compute a value that is needed."""
     needed = set(segment.output_codes)
-    found = []
+    used = []
     for step in reversed(steps):
         if not _is_pure(step) or step.kernel.checks or not needed.isdisjoint(step.outs):
             needed.update(step.args)
-            found.append(step)
-    return found[::-1]
+            used.append(step)
+    return used[::-1]

@@ -1,15 +1,15 @@
-"""A segment: pure and variable operations of one device that run as one unit, in one of two lives.
+"""A segment: pure and variable operations of one device that run as one unit, interpreted or compiled.
 
-The same interpreter runs both. On numpy values it computes at once; on tracers it records the whole
-segment into one XLA program (runtime/segments/compiled.py). State is functional inside: variables come in as
-values, new values go out, and they become visible together when the segment has succeeded.
+The same interpreter runs both modes. On numpy values it computes at once; on tracers it records the whole segment into
+one XLA program (runtime/segments/compiled.py). State is functional inside: variables come in as values, new values go
+out, and they become visible together when the segment has succeeded.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,14 +21,19 @@ from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.kernel_errors import refused
 from tensorfleet.runtime.segments.branches import guard, run_guarded
 
+if TYPE_CHECKING:
+    from tensorfleet.base.types import ArrayModule
+    from tensorfleet.graph.kernel_types import Check
+    from tensorfleet.runtime.segments.xla_barriers import Barriers
+    from tensorfleet.runtime.values import Values
+
 _CONCRETE = (np.ndarray, np.generic)
-# Operations that only order others, and those that only pass a variable's handle on.
 _READS = {"Identity", "ReadVariableOp"}
-_NOTHING = {"NoOp", "ControlTrigger"}
+_NOTHING = {"NoOp", "ControlTrigger"}  # they only order others
 _PASSES = {"Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit"}
 
 
-class Step:
+class SegmentStep:
     """One operation of a segment: where its arguments are and where its results go.
 
     An argument or result code >= 0 is a slot of the segment's values; ~code is the index of a variable.
@@ -59,18 +64,18 @@ class Step:
         self.rng: int | None = None
         self.guard: tuple[tuple[int, bool], ...] = ()
         self.choices: list[tuple[tuple[int, bool], ...]] | None = None
-        # The kernel itself, once it is known whether nothing else is to be done in numpy.
-        self.plain: Callable | bool | None = False
+        #: the kernel itself if nothing else is to be done in numpy, None if there is; False until that was looked up
+        self.plain: Callable[..., Any] | bool | None = False
 
-    def find_plain(self) -> Callable | None:
-        """The kernel's short way, if all this step does is to take values and make one."""
+    def find_plain(self) -> Callable[..., Any] | None:
+        """The kernel as a plain function, if all this step does is to take values and make one."""
         alone = self.rng is None and not self.variables and not self.updates
         self.plain = self.kernel.in_numpy() if alone and len(self.outs) == 1 else None
         return self.plain
 
 
 def _hands_on(op: Operation, plan: Plan) -> bool:
-    """Whether an operation only passes on what stands for a variable."""
+    """Whether an operation only passes on the reference or handle of a variable."""
     if op.type not in _PASSES and op.type != "Identity":
         return False
     kind = op._inputs[0].dtype
@@ -80,10 +85,10 @@ def _hands_on(op: Operation, plan: Plan) -> bool:
 
 
 def stand_in(tensor: Tensor) -> Tensor:
-    """What an operation computes, though something else is fed in its place."""
-    made = Tensor(tensor._op, tensor._value_index, tensor._dtype)
-    made._shape = tensor._shape
-    return made
+    """A tensor for the result of an operation whose own tensor has a fed value."""
+    computed = Tensor(tensor._op, tensor._value_index, tensor._dtype)
+    computed._shape = tensor._shape
+    return computed
 
 
 def reference_inputs(op: Operation) -> set[int]:
@@ -95,10 +100,7 @@ def reference_inputs(op: Operation) -> set[int]:
 
 def _flat_positions(op: Operation, declared: frozenset[int]) -> tuple[int, ...]:
     """Declared input positions as positions among the flat inputs."""
-    found: list[int] = []
-    for position in sorted(declared):
-        found.extend(range(*op.input_list(position)))
-    return tuple(found)
+    return tuple(i for position in sorted(declared) for i in range(*op.input_list(position)))
 
 
 class _Stacked(Kernel):
@@ -108,7 +110,7 @@ class _Stacked(Kernel):
         super().__init__(product)
         self._terms = terms
 
-    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+    def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
         """Stacks the left factors and the right ones, and multiplies."""
         left, right = values[: self._terms], values[self._terms :]
         return super().call(first, [first.concatenate(left), first.concatenate(right)], check)
@@ -121,7 +123,7 @@ class _Columns(Kernel):
         super().__init__(product)
         self._taken = slice(begin, end)
 
-    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+    def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
         """Multiplies by the rows."""
         return super().call(first, [values[0], values[1][self._taken]], check)
 
@@ -129,7 +131,7 @@ class _Columns(Kernel):
 class _InPlace(Kernel):
     """An update of rows: of the array itself in numpy, functional in XLA, which owns the table's memory."""
 
-    def call(self, first: Any, values: Sequence[Any], check: Any = None) -> tuple:
+    def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
         """Updates the table, which comes first, and returns it."""
         if first is np:
             super().call(first, values)
@@ -146,7 +148,7 @@ class NeedsValue(Exception):
 
 
 class Segment:
-    """A list of operations with what flows in and out."""
+    """A list of operations with the values that flow in and out."""
 
     def __init__(self, part: Part, plan: Plan) -> None:
         self.ops = ops = list(part.ops)
@@ -160,9 +162,9 @@ class Segment:
         self.writes: list[int] = []
         #: tables whose rows are updated: their memory is this segment's while it runs
         self.owned: list[int] = []
-        self.rng_steps: list[Step] = []
+        self.rng_steps: list[SegmentStep] = []
         self.template: list[Any] = []
-        self.steps: list[Step] = []
+        self.steps: list[SegmentStep] = []
         self._slots: dict[Tensor, int] = {}
         self._variable_index: dict[Operation, int] = {}
         self._written: set[int] = set()
@@ -207,7 +209,7 @@ class Segment:
         outs: list[int | None] = [None if t.dtype._is_ref_dtype else self._slot(t) for t in results]
         if updates:
             outs = [o for o in outs if o is not None]
-        step = Step(op, args, outs, updates)
+        step = SegmentStep(op, args, outs, updates)
         if spec.rows is not None:
             step.kernel = _InPlace(op)
             self.owned += updates
@@ -217,7 +219,7 @@ class Segment:
         self.steps.append(step)
 
     def kept_shape(self) -> dict[int, Operation]:
-        """The variables that get a value which must have the shape of the one before, with what assigns it."""
+        """The variables whose new value must have the shape of the old one, with the operation that assigns it."""
         assigned = {s.updates[0]: s.op for s in self.steps if s.op.type == "Assign"}
         return {v: op for v, op in assigned.items() if op._attrs["validate_shape"]}
 
@@ -228,23 +230,23 @@ class Segment:
         return [i for i in self.reads if i in kept]
 
     def only_reads(self) -> list[int] | None:
-        """For each output the variable it is the value of, if that is all there is to do."""
+        """For each output the variable whose value it is, if the segment does nothing but read."""
         source: dict[int | None, int] = {}
         for step in self.steps:
             if step.op.type not in _READS or step.args[0] >= 0 or step.updates:
                 return None
             source[step.outs[0]] = ~step.args[0]
-        found = [~code if code < 0 else source.get(code, -1) for code in self.output_codes]
+        variables = [~code if code < 0 else source.get(code, -1) for code in self.output_codes]
         plain = not (self.inputs or self.writes or self.guarded or self.optional) and bool(self.reads)
-        return found if plain and all(i in self.reads for i in found) else None
+        return variables if plain and all(i in self.reads for i in variables) else None
 
     def _add_products(
-        self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict
+        self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict[Tensor, Any]
     ) -> None:
-        """Adds what `Part.products` describes as one step."""
+        """Adds an entry of `Part.products` as one step."""
         outs: list[int | None] = [self._slot(op._outputs[0])]
         factors = [term._inputs[side] for side in (0, 1) for term in terms]
-        step = Step(op, [self._code(t, made, constants) for t in factors], outs, [])
+        step = SegmentStep(op, [self._code(t, made, constants) for t in factors], outs, [])
         step.static = ()
         if op.type == "Slice":
             begin, size = int(constants[op._inputs[1]][1]), op._outputs[0].shape.as_list()[1]
@@ -300,13 +302,13 @@ class Segment:
 
     def interpret(
         self,
-        values: list,
-        state: list,
+        values: Values,
+        state: Values,
         streams: Sequence[Any],
-        jnp: Any = None,
-        check: Any = None,
-        traced: Any = None,
-        steps: list[Step] | None = None,
+        jnp: ArrayModule | None = None,
+        check: Check | None = None,
+        traced: Barriers | None = None,
+        steps: list[SegmentStep] | None = None,
     ) -> None:
         """Runs every step, filling `values` and `state`. With `jnp`, arguments that are not concrete trace.
 
@@ -321,7 +323,7 @@ class Segment:
         step: Any = None
         try:
             for step in steps:
-                if jnp is None:
+                if jnp is None:  # most steps of most segments: nothing but the kernel is called
                     plain = step.find_plain() if step.plain is False else step.plain
                     if plain is not None:
                         result = plain(*[values[a] for a in step.args])
@@ -337,6 +339,7 @@ class Segment:
                         if not isinstance(args[position], _CONCRETE):
                             raise NeedsValue(step.args[position])
                 if step.rng is not None:
+                    # Random numbers come from the stream, an argument, even where all others are constants.
                     xp = np if jnp is None else jnp
                     args.insert(0, streams[step.rng])
                     if jnp is not None:
@@ -363,12 +366,12 @@ class Segment:
             args = [values[a] if a >= 0 else state[~a] for a in step.args]
             raise refused(step.op, args, e) from e
 
-    def collect(self, values: list, state: list) -> list:
+    def collect(self, values: Values, state: Values) -> Values:
         """The outputs after `interpret`."""
         return [values[c] if c >= 0 else state[~c] for c in self.output_codes]
 
 
-def _need_initialized(step: Step, args: list) -> None:
+def _need_initialized(step: SegmentStep, args: Values) -> None:
     for i in step.variables:
         if args[i] is None and not (step.op.spec.overwrites and i == 0):
             variable = variable_of(step.op._inputs[i])

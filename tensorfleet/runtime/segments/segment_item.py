@@ -10,21 +10,25 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.passes.plan import Part, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore, release
-from tensorfleet.runtime.scheduling.step import StepContext
-from tensorfleet.runtime.segments.compiled import Compiled, Compiler
-from tensorfleet.runtime.segments.numpy_specialization import Trimmer
+from tensorfleet.runtime.scheduling.step import ExecutionContext
+from tensorfleet.runtime.segments.compiled import CompiledSegment, Compiler
+from tensorfleet.runtime.segments.numpy_specialization import NumpySpecializer
 from tensorfleet.runtime.segments.segment import Segment, uninitialized
 from tensorfleet.runtime.xla_exit_guard import stay_outside
 
 if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
+    from tensorfleet.graph.operation import Operation
     from tensorfleet.runtime.scheduling.program import Slots
+    from tensorfleet.runtime.segments.segment import SegmentStep
+    from tensorfleet.runtime.values import Values
 
-# So many operations run before it is looked whether they take too long.
-_AT_A_TIME = 8
+# Operations between two looks at the clock, while numpy tries a heavy segment.
+_STEPS_PER_LOOK = 8
 
 
 class TooLong(Exception):
-    """Numpy would take longer than compiling: nothing has happened yet."""
+    """Numpy would take longer than compiling. Nothing has changed yet, so the segment can start over."""
 
 
 class SegmentItem:
@@ -42,13 +46,13 @@ class SegmentItem:
         self.ins = [slots.of(t) for t in self.segment.inputs]
         self.outs = [slots.of(t) for t in self.segment.outputs]
         self.stores = [resources.variable(v) for v in self.segment.variables]
-        self.trimmer = Trimmer(self.segment)
+        self.specializer = NumpySpecializer(self.segment)
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
         self.kept_shape = self.segment.kept_shape()
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
         self.reading = self.segment.only_reads()
 
-    def run(self, ctx: StepContext, values: list) -> None:
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the segment and makes its variable updates visible, all or none."""
         if self.reading is not None:
             read = {i: self.stores[i].hand_out() for i in self.segment.reads}
@@ -64,27 +68,28 @@ class SegmentItem:
             self.compiler.numpy_first = False
             self._compute(ctx, values)
 
-    def _compute(self, ctx: StepContext, values: list) -> None:
+    def _compute(self, ctx: ExecutionContext, values: Values) -> None:
         stay_outside()
         inputs = [values[i] for i in self.ins]
         compiler = self.compiler
         compiled = None
-        if compiler.wanted() and not self._lacking():
+        if compiler.wanted() and not self._lacks_optional():
+            # Before the locks are taken: to compile takes seconds, and other steps may read and write meanwhile.
             compiled = compiler.program(inputs, self._state())
         opened: list[VariableStore] = []
-        made: list = []
+        made: list[Any] = []
         try:
             for store in self.writing:
                 store.lock.acquire()
             state = self._state()
             if compiled is not None and compiler.static_variables:
-                # What it was compiled for may have changed before the locks were ours.
+                # The values it was compiled for may have changed before we had the locks.
                 compiled = compiler.programs.get(compiler.key(inputs, state))
             for store in self._owned_by(compiled):
                 store.gate.acquire()
                 opened.append(store)
             if compiled is None:
-                outputs = self._numpy_life(ctx, inputs, state)
+                outputs = self._interpreted(ctx, inputs, state)
             else:
                 outputs = self._in_xla(ctx, compiled, inputs, state, made)
             for w, op in self.kept_shape.items():
@@ -102,24 +107,24 @@ class SegmentItem:
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
 
-    def _owned_by(self, compiled: Compiled | None) -> list[VariableStore]:
+    def _owned_by(self, compiled: CompiledSegment | None) -> list[VariableStore]:
         """The variables whose memory this run changes, in the order of their locks."""
         if compiled is None or not compiled.reused:
             return self.owned
         indices = (*self.segment.owned, *compiled.reused)
         return sorted((self.stores[i] for i in indices), key=lambda s: s.order)
 
-    def _own(self, state: list) -> None:
-        """Puts arrays that may be changed into the places of the tables this segment owns."""
+    def _own(self, state: Values) -> None:
+        """Puts arrays that may be changed into the state, for the tables that this segment owns."""
         for i in self.segment.owned:
             state[i] = None  # another reference would mean that somebody holds it
             state[i] = self.stores[i].writable()
 
-    def _consume(self, state: list, compiled: Compiled) -> bool:
-        """Puts arrays whose memory a program may use again into the places of variables. Whether some had to be copied.
+    def _consume(self, state: Values, compiled: CompiledSegment) -> bool:
+        """Puts arrays whose memory a program may reuse into the state. Whether some had to be copied.
 
-        What a program fails with is lost. So it gets copies the first time, when memory may turn out to be too small;
-        but not of tables, which may be most of the memory.
+        The arrays are lost if the program fails. So it gets copies the first time, when memory may turn out to be too
+        small; but not of tables, which may be most of the memory.
         """
         disturbed = False
         for i in (*self.segment.owned, *compiled.reused):
@@ -129,13 +134,13 @@ class SegmentItem:
             disturbed |= compiled.proven and state[i] is not store.value
         return disturbed
 
-    def _lacking(self) -> bool:
-        """Whether a variable that perhaps nobody needs has no value."""
+    def _lacks_optional(self) -> bool:
+        """Whether a variable that only branches need has no value; numpy can still run without it."""
         optional = self.segment.optional
         return bool(optional) and any(self.stores[i].read() is None for i in optional)
 
-    def _state(self) -> list:
-        state: list = [None] * len(self.stores)
+    def _state(self) -> Values:
+        state: Values = [None] * len(self.stores)
         for i in self.segment.reads:
             value = self.stores[i].read()
             if value is None and i not in self.segment.optional:
@@ -147,22 +152,22 @@ class SegmentItem:
                 raise uninitialized(self.segment.variables[i])
         return state
 
-    def _numpy_life(self, ctx: StepContext, inputs: list, state: list) -> list:
+    def _interpreted(self, ctx: ExecutionContext, inputs: Values, state: Values) -> Values:
         if not self.segment.rng_steps:
             return self._in_numpy(ctx, inputs, state)
         # How far a stream moves is known only after drawing from it; other programs may have the same op.
         with ctx.streams.drawing([step.op for step in self.segment.rng_steps]):
             return self._in_numpy(ctx, inputs, state)
 
-    def _in_numpy(self, ctx: StepContext, inputs: list, state: list) -> list:
+    def _in_numpy(self, ctx: ExecutionContext, inputs: Values, state: Values) -> Values:
         segment = self.segment
         self._own(state)
         started = time.perf_counter()
         for i in segment.reads:
             if not isinstance(state[i], np.ndarray) and state[i] is not None:
                 state[i] = np.asarray(state[i])
-        shapes = self.trimmer.key(inputs, state)
-        template, steps = self.trimmer.left(shapes)
+        shapes = self.specializer.key(inputs, state)
+        template, steps = self.specializer.steps_for(shapes)
         values = template.copy()
         for slot, value in zip(segment.input_slots, inputs, strict=True):
             known = value is None or isinstance(value, (np.ndarray, np.generic))
@@ -175,7 +180,7 @@ class SegmentItem:
             else:
                 self._try(values, state, streams, steps or segment.steps, started + seconds)
         if steps is None and shapes is not None:
-            self.trimmer.learn(shapes, values)
+            self.specializer.learn(shapes, values)
         if self.compiler.varying is not None and steps is None:
             self.compiler.varying.note(inputs, values, self.compiler.pays())
         outputs = segment.collect(values, state)
@@ -187,14 +192,18 @@ class SegmentItem:
         self.compiler.timed(time.perf_counter() - started, inputs)
         return outputs
 
-    def _try(self, values: list, state: list, streams: list, steps: list, end: float) -> None:
-        """Runs these steps; TooLong if that is not done in time."""
-        for first in range(0, len(steps), _AT_A_TIME):
-            self.segment.interpret(values, state, streams, steps=steps[first : first + _AT_A_TIME])
+    def _try(
+        self, values: Values, state: Values, streams: list[Array], steps: list[SegmentStep], end: float
+    ) -> None:
+        """Runs these steps; raises TooLong if they are not done in time."""
+        for first in range(0, len(steps), _STEPS_PER_LOOK):
+            self.segment.interpret(values, state, streams, steps=steps[first : first + _STEPS_PER_LOOK])
             if time.perf_counter() > end:
                 raise TooLong
 
-    def _in_xla(self, ctx: StepContext, compiled: Compiled, inputs: list, state: list, made: list) -> list:
+    def _in_xla(
+        self, ctx: ExecutionContext, compiled: CompiledSegment, inputs: Values, state: Values, made: list[Any]
+    ) -> Values:
         segment = self.segment
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
         waits = sum([self.stores[i].waits for i in compiled.reused])
@@ -211,25 +220,26 @@ class SegmentItem:
         except TypeError as e:
             if self.compiler.loose:
                 raise self._failure(e) from e
-            # A variable has another shape than before (`tf.assign` with validate_shape=False).
+            # A variable has another shape than before (`tf.assign` with validate_shape=False). From now on shapes of
+            # variables are part of the key; this run is numpy's.
             self.compiler.loose = list(segment.reads)
-            return self._numpy_life(ctx, inputs, state)
+            return self._interpreted(ctx, inputs, state)
         except Exception as e:
             raise self._failure(e) from e
-        if ok and not np.asarray(ok[0]):  # asking the array itself takes longer
+        if ok and not np.asarray(ok[0]):  # JAX's own conversion to bool takes longer
             for w, value in zip(segment.writes, written, strict=True):
                 if w in segment.owned or w in compiled.reused:  # unchanged, but in new hands
                     self.stores[w].swap(value)
                     state[w] = np.array(value)
-            # The flag says only that a check failed. The numpy life knows which, and says so.
+            # The flag says only that a check failed. Numpy finds which one, and raises (decision 3).
             self._explain(inputs, state, streams)
             raise self._unexplained()
         for w, value in zip(segment.writes, written, strict=True):
             state[w] = value
         return outputs
 
-    def _replace_consumed(self, made: list) -> None:
-        """After an interrupt: ends the step if variables are gone that it was to replace. If it has failed, forgets them."""
+    def _replace_consumed(self, made: list[Any]) -> None:
+        """After an interrupt: if the program has consumed old values, makes its new ones current; forgets them if it failed."""
         stores = [self.stores[w] for w in self.segment.writes]
         if not any(_is_gone(store.value) for store in stores):
             return
@@ -239,7 +249,7 @@ class SegmentItem:
             if _is_gone(store.value) or whole:
                 store.swap(value)
 
-    def _explain(self, inputs: list, state: list, streams: list) -> None:
+    def _explain(self, inputs: Values, state: Values, streams: list[Array]) -> None:
         values = self.segment.template.copy()
         for slot, value in zip(self.segment.input_slots, inputs, strict=True):
             values[slot] = None if value is None else np.asarray(value)
@@ -248,7 +258,7 @@ class SegmentItem:
             self.segment.interpret(values, state, streams)
 
     def _unexplained(self) -> errors.OpError:
-        """For a value so close to its limit that XLA finds it outside and numpy inside."""
+        """The error for a value so close to its limit that XLA finds it outside and numpy inside."""
         checking = [step.op for step in self.segment.steps if step.kernel.checks]
         names = ", ".join(op.name for op in checking[:5])
         return errors.InvalidArgumentError(
@@ -268,14 +278,14 @@ class SegmentItem:
         return errors.about(self.segment.ops[-1], error)
 
 
-def _is_gone(value: Any) -> bool:
-    """Whether a program has used the memory of a value for something else."""
+def _is_gone(value: object) -> bool:
+    """Whether a program has reused the memory of a value."""
     deleted = getattr(value, "is_deleted", None)
     return deleted is not None and deleted()
 
 
-def _need_same_shape(op: Any, before: Any, value: Any) -> None:
-    """Raises when a variable would change its shape: another program has left one of this name behind."""
+def _need_same_shape(op: Operation, before: Array | None, value: Array | None) -> None:
+    """Raises when a variable would change its shape: another program may have left one of this name behind."""
     if before is None or value is None or before.shape == value.shape:
         return
     left, right = (str(list(v.shape)).replace(" ", "") for v in (before, value))

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.base.devices import hardware
-from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.plan import Part, PartKind, Plan, variable_of
+from tensorfleet.graph.operation import Operation
+from tensorfleet.passes.plan import Part, PartKind, Plan
+from tensorfleet.runtime.segments.loop_analysis import iteration_limits
 from tensorfleet.runtime.segments.loop_stores import (
     SIZE,
     STORES,
+    Content,
     NotTraceable,
     StoreKernel,
     TracedArray,
@@ -35,42 +36,32 @@ from tensorfleet.runtime.segments.xla_options import compile_loop
 from tensorfleet.runtime.xla_exit_guard import stay_outside, within_xla
 from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
 
+if TYPE_CHECKING:
+    from jax import Device
 
-def traceable(loop: Any) -> bool:
-    """Whether a loop looks as if XLA could run it."""
-    if any(t.dtype.np_dtype.kind == "O" for t in loop.initial):
-        return False
-    return _plan_traceable(loop.cond, True) and _plan_traceable(loop.body, False)
-
-
-def _plan_traceable(plan: Plan, condition: bool) -> bool:
-    if plan.loops or len(set(map(hardware, plan.devices.values()))) > 1:
-        return False
-    for op in plan.ops:
-        if op.type in STORES:
-            if op in plan.guards:
-                return False
-            continue
-        spec = op.spec
-        if spec.host or spec.updates or spec.rows is not None or spec.variable:
-            return False
-        if spec.in_numpy is not None and spec.in_numpy(op):
-            return False
-        if spec.rng and (op in plan.guards or condition):
-            return False
-        if any(_is_object(t) for t in (*op._inputs, *op._outputs)):
-            return False
-    return True
+    from tensorfleet.base.types import Array, ArrayModule, Dims
+    from tensorfleet.graph.kernel_types import Check
+    from tensorfleet.passes.control_flow import Loop
+    from tensorfleet.runtime.resources import RandomStreams, ResourceManager
+    from tensorfleet.runtime.values import Signature, Values
 
 
-def _is_object(tensor: Tensor) -> bool:
-    return tensor.dtype.np_dtype.kind == "O" and variable_of(tensor) is None
+_MAX_PROGRAMS = 16  # of one loop; then new signatures run on the host
+# A stack gets a buffer for the most iterations that there can be. Longer loops run on the host.
+_MAX_STACKED_ITERATIONS = 1 << 14
+# Fixed values of so few elements may be sizes or axes: these become part of the program when one has to be known.
+_MAX_STATIC_ELEMENTS = 16
+# XLA cannot be interrupted. So a loop runs some iterations at a time, by how long they took before.
+_FIRST_ITERATIONS = 1 << 10
+_FIRST_HOST_SECONDS = 2.0  # on the host, which is slower
+_SECONDS_BETWEEN_LOOKS = 0.2
+_FAILED = -1  # in place of the number of iterations: a check failed
 
 
 class TracedLoop:
     """The XLA programs of one loop, one per signature."""
 
-    def __init__(self, loop: Any, device: str, resources: Any) -> None:
+    def __init__(self, loop: Loop, device: str, resources: ResourceManager) -> None:
         self.loop = loop
         self.device = device
         self.cond = _Part(loop, loop.cond, device)
@@ -83,14 +74,19 @@ class TracedLoop:
         self.pushes = bool(pushes)
         #: the fixed values that are stacks to push on
         self.pushed = {places[t] for t in pushes if t in places}
-        self.limits = _limits(loop) if self.pushes else []
+        self.limits = iteration_limits(loop) if self.pushes else []
         self.static: set[int] = set()  # positions of fixed values that must be known
-        self.programs: dict[Any, Any] = {}
+        self.programs: dict[Signature, _LoopProgram | None] = {}
         self.lock = threading.Lock()
 
     def run(
-        self, initial: list, fixed: list, streams: Any, pace: float | None, look: Callable[[], None]
-    ) -> list | None:
+        self,
+        initial: Values,
+        fixed: Values,
+        streams: RandomStreams,
+        pace: float | None,
+        look: Callable[[], None],
+    ) -> Values | None:
         """The final values of the variables; None if the loop cannot, or not yet, run this way.
 
         `pace` is how many seconds an iteration has taken on the host. `look` is called now and then, to end the loop.
@@ -101,94 +97,103 @@ class TracedLoop:
             return None
         if any(isinstance(v, ArrayStore) and v.dynamic for v in fixed):
             return None
-        most = self._most(initial, fixed) if self.pushes else None
-        if self.pushes and most is None:
+        max_iterations = self._max_iterations(initial, fixed) if self.pushes else None
+        if self.pushes and max_iterations is None:
             return None
         contents = [content_of(v, i in self.pushed) for i, v in enumerate(fixed)]
-        key = self._key(initial, fixed, contents, most)
+        key = self._key(initial, fixed, contents, max_iterations)
         if self.programs and key not in self.programs:
-            contents, most = (
-                [roomy(c, v) for c, v in zip(contents, fixed, strict=True)],
-                most and room_for(most),
-            )
-            key = self._key(initial, fixed, contents, most)
-        program = self._program(key, initial, fixed, contents, state, most)
+            # Lengths change from run to run: this program gets room, and serves all lengths up to the next power of two.
+            contents = [roomy(c, v) for c, v in zip(contents, fixed, strict=True)]
+            max_iterations = max_iterations and room_for(max_iterations)
+            key = self._key(initial, fixed, contents, max_iterations)
+        program = self._program(key, initial, fixed, contents, state, max_iterations)
         if program is None:
             return None
-        if not program.turns:
-            program.turns = _FIRST_TURNS if pace is None else max(int(_FIRST_SECONDS / pace), 1)
+        if not program.iterations:
+            program.iterations = (
+                _FIRST_ITERATIONS if pace is None else max(int(_FIRST_HOST_SECONDS / pace), 1)
+            )
         drawing = self.body.segment.rng_steps
         if not drawing:
             return program.run(initial, fixed, contents, state, [], look)[0]
         # How far the streams move is known only after drawing from them.
         with streams.drawing([step.op for step in drawing]):
             taken = [streams.take(step.op, 0) for step in drawing]
-            made, turns = program.run(initial, fixed, contents, state, taken, look)
+            made, iterations = program.run(initial, fixed, contents, state, taken, look)
             if made is not None:
                 for step, blocks in zip(drawing, program.blocks, strict=True):
-                    streams.take(step.op, blocks * turns)
+                    streams.take(step.op, blocks * iterations)
             return made
 
-    def _key(self, initial: list, fixed: list, contents: list, most: int | None) -> tuple:
-        """What tells one program from another."""
+    def _key(
+        self, initial: Values, fixed: Values, contents: list[Content], max_iterations: int | None
+    ) -> Signature:
+        """Tells programs apart: by shapes, room, and the values that are part of them."""
         return (
             tuple(np.shape(v) for v in initial),
             tuple(map(signature, contents)),
-            most,
+            max_iterations,
             tuple(np.asarray(fixed[i]).tobytes() for i in sorted(self.static)),
         )
 
     def _program(
-        self, key: tuple, initial: list, fixed: list, contents: list, state: list, most: int | None
-    ) -> Any:
-        """The program for such arguments, compiled now if need be; None if there is none."""
+        self,
+        key: Signature,
+        initial: Values,
+        fixed: Values,
+        contents: list[Content],
+        state: Values,
+        max_iterations: int | None,
+    ) -> _LoopProgram | None:
+        """The program for these arguments, compiled now if need be; None to run on the host."""
         if key not in self.programs:
-            if len(self.programs) >= _MOST:
+            if len(self.programs) >= _MAX_PROGRAMS:
                 return None
             with self.lock, within_xla:
                 if key not in self.programs:
-                    self.programs[key] = self._compile(initial, fixed, contents, state, most)
+                    self.programs[key] = self._compile(initial, fixed, contents, state, max_iterations)
         return self.programs[key]
 
-    def _most(self, initial: list, fixed: list) -> int | None:
-        """The most iterations that the condition allows."""
-        found = None
+    def _max_iterations(self, initial: Values, fixed: Values) -> int | None:
+        """How many iterations the condition allows at most; None if that is unknown or too many."""
+        lowest = None
         for variable, limit, constant in self.limits:
             end = constant if limit is None else fixed[limit]
             if isinstance(end, (ArrayStore, StackStore)) or np.size(end) != 1:
                 continue
             count = max(0, int(end) - int(initial[variable]))
-            found = count if found is None else min(found, count)
-        return found if found is not None and found <= _LONGEST else None
+            lowest = count if lowest is None else min(lowest, count)
+        return lowest if lowest is not None and lowest <= _MAX_STACKED_ITERATIONS else None
 
-    def _compile(self, initial: list, fixed: list, contents: list, state: list, most: int | None) -> Any:
+    def _compile(
+        self,
+        initial: Values,
+        fixed: Values,
+        contents: list[Content],
+        state: Values,
+        max_iterations: int | None,
+    ) -> _LoopProgram | None:
         while True:
             try:
-                return _Traced(self, most, fixed).compiled(initial, contents, state)
+                return _LoopProgram(self, max_iterations, fixed).compiled(initial, contents, state)
             except NotTraceable:
                 return None
             except NeedsValue:
-                numbers = {i for i, c in enumerate(contents) if len(c) == 1 and np.size(c[0]) <= 16}
+                numbers = {
+                    i for i, c in enumerate(contents) if len(c) == 1 and np.size(c[0]) <= _MAX_STATIC_ELEMENTS
+                }
                 if numbers <= self.static:
                     return None
                 self.static |= numbers
-            except Exception:  # what is wrong is said, with the operation's name, when it runs on the host
+            except Exception:  # the host raises it again, with the operation's name
                 return None
-
-
-_MOST = 16
-_LONGEST = 1 << 14
-# XLA cannot be interrupted: a loop is run so many iterations at a time, by what they took before.
-_FIRST_TURNS = 1 << 10
-_FIRST_SECONDS = 2.0  # of the host, which is slower
-_SECONDS = 0.2
-_FAILED = -1  # in place of the number of iterations: an operation has found an error
 
 
 class _Part:
     """The condition or the body of a loop, as one segment."""
 
-    def __init__(self, loop: Any, plan: Plan, device: str) -> None:
+    def __init__(self, loop: Loop, plan: Plan, device: str) -> None:
         feeds = {t: i for i, t in enumerate(plan.feeds)}
         made = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
         ops = [op for op in plan.ops if not op.spec.variable]
@@ -209,13 +214,20 @@ class _Part:
             else:
                 self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
 
-    def run(self, given: list, state: dict, jnp: Any, check: Any, streams: Any = ()) -> list:
+    def run(
+        self,
+        given: Values,
+        state: dict[Operation, Any],
+        jnp: ArrayModule,
+        check: Check,
+        streams: Sequence[Array] = (),
+    ) -> Values:
         """Traces one run; `given` are the values of the plan's feeds."""
         segment = self.segment
         values = list(segment.template)
         for slot, i in self.feeds:
             values[slot] = given[i]
-        current: list = [state.get(v) for v in segment.variables]
+        current: Values = [state.get(v) for v in segment.variables]
         segment.interpret(values, current, streams, jnp, check)
         self.blocks = [
             step.op.spec.rng(step.op, [values[o] for o in step.outs if o is not None])
@@ -231,29 +243,30 @@ class _Part:
         return found
 
 
-class _Traced:
+class _LoopProgram:
     """One tracing of a loop, and then the program."""
 
-    def __init__(self, loop: TracedLoop, most: int | None, fixed: list) -> None:
+    call: Callable[..., Any]
+
+    def __init__(self, loop: TracedLoop, max_iterations: int | None, fixed: Values) -> None:
         from tensorfleet.runtime.devices import load_jax
 
         self.loop = loop
-        self.most = most
+        self.max_iterations = max_iterations
         self.jax, self.jnp = load_jax()
         self.fixed = fixed
         self.known = {i: np.asarray(fixed[i]) for i in loop.static}
         self.written: list[tuple[int, bytes | None]] = []
         self.moved: list[int] = []
         self.blocks: list[int] = []
-        self.buffers: set[tuple] = set()  # the shapes of arrays and stacks
+        self.buffers: set[Dims] = set()  # the shapes of arrays and stacks
         self.roomy: list[bool] = []  # whether each fixed value is an array that has room for more
-        self.turns = 0  # how many iterations to run at a time
-        self.call: Any = None
-        self.cpu: Any = None  # which of the CPU's devices it runs on, None for the usual one
-        self._resume: Any = None
+        self.iterations = 0  # to run at a time
+        self.cpu: Device | None = None  # which of the CPU's devices it runs on, None for the usual one
+        self._resume: Callable[..., Any] | None = None
         self._first: tuple[int, Any] | None = None
 
-    def compiled(self, initial: list, contents: list, state: list) -> _Traced:
+    def compiled(self, initial: Values, contents: list[Content], state: Values) -> _LoopProgram:
         """Compiles the loop for arguments like these."""
         self.roomy = [any(part is SIZE for part in c) for c in contents]
         streams = [np.zeros(6, np.uint32)] * len(self.loop.body.segment.rng_steps)
@@ -262,26 +275,36 @@ class _Traced:
         self.call, self.cpu = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
         return self
 
-    def _go_on(self, limit: Any, carried: tuple, args: tuple) -> tuple:
-        """Runs on, to a later limit: another program, which few loops are long enough to need."""
+    def _go_on(self, limit: np.uint64, carried: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Runs on to a later limit. That is another program, compiled here because few loops are so long."""
         if self._resume is None:
             traced = self.jax.jit(self._trace).trace(limit, carried, *args)
             self._resume, _ = compile_loop(self.jax, traced, "/device:CPU" in self.loop.device, self.buffers)
-        return self._resume(limit, carried, *args)
+        resumed: tuple[Any, ...] = self._resume(limit, carried, *args)
+        return resumed
 
-    def _arguments(self, initial: list, contents: list, state: list, streams: list) -> tuple:
+    def _arguments(
+        self, initial: Values, contents: list[Content], state: Values, streams: list[Array]
+    ) -> tuple[Any, ...]:
         from tensorfleet.runtime.devices import jax_device, on_cpu
 
         arrays = [[a for a in c if not isinstance(a, (str, bytes))] for c in contents]
         if "CPU" not in self.loop.device:
             args = (list(initial), arrays, list(state), list(streams))
-            return self.jax.device_put(args, jax_device(self.loop.device, True))
+            moved: tuple[Any, ...] = self.jax.device_put(args, jax_device(self.loop.device, True))
+            return moved
         arrays = [list(on_cpu(self.cpu, a)) for a in arrays]
         return list(on_cpu(self.cpu, initial)), arrays, list(on_cpu(self.cpu, state)), list(streams)
 
     def _trace(
-        self, limit: Any, carried: tuple | None, initial: list, arrays: list, state: list, streams: list
-    ) -> tuple:
+        self,
+        limit: Array,
+        carried: tuple[Any, ...] | None,
+        initial: Values,
+        arrays: list[Values],
+        state: Values,
+        streams: list[Array],
+    ) -> tuple[Any, ...]:
         """The loop up to `limit` iterations, from its start or from what was `carried` so far."""
         loop, jax, jnp = self.loop, self.jax, self.jnp
         self.written, self.moved = [], []
@@ -290,10 +313,10 @@ class _Traced:
         start = tuple(jnp.asarray(v) for v in initial)
         checked: list[bool] = []
 
-        def test(variables: Any, check: Any = _ignore) -> list:
+        def test(variables: Sequence[Array], check: Check = _ignore) -> Values:
             return loop.cond.run([*variables, *fixed], held, jnp, check)
 
-        def iterate(variables: Any, check: Any, drawn: Any) -> list:
+        def iterate(variables: Sequence[Array], check: Check, drawn: list[Array]) -> Values:
             lent = test(variables, check)[1:]
             return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, drawn)
 
@@ -305,24 +328,25 @@ class _Traced:
         arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
         stacks = [(k, fixed[k]) for k in self.moved]
 
-        def put(carry: tuple) -> None:
+        def put(carry: tuple[Any, ...]) -> None:
             for (_, _, store), buffer in zip(arrays_written, carry[1], strict=True):
                 store.buffer = buffer
             for (_, stack), count in zip(stacks, carry[2], strict=True):
                 stack.count = count
 
-        def taken() -> tuple:
+        def taken() -> tuple[tuple[Array, ...], tuple[Array, ...]]:
             return tuple(s.buffer for _, _, s in arrays_written), tuple(s.count for _, s in stacks)
 
-        def go_on(carry: tuple) -> Any:
+        def go_on(carry: tuple[Any, ...]) -> Array:
             put(carry)
-            return jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
+            holds: Array = jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
+            return holds
 
-        def step(carry: tuple) -> tuple:
+        def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             put(carry)
-            flags: list = []
+            flags: list[Array] = []
 
-            def note(ok: Any, message: Any, kind: Any = None) -> None:
+            def note(ok: Any, message: object, kind: object = None) -> None:
                 flags.append(jnp.all(jnp.asarray(ok)))
                 checked.append(True)
 
@@ -336,11 +360,11 @@ class _Traced:
 
         begin = (start, *taken(), jnp.zeros((), np.int64)) if carried is None else carried
         carry = (*begin[:3], jnp.array(True), begin[3].astype(np.uint64))
-        *rest, ok, turns = jax.lax.while_loop(go_on, step, carry)
-        turns = turns.astype(np.int64)
-        return (*rest, jnp.where(ok, turns, _FAILED) if checked else turns)
+        *rest, ok, iterations = jax.lax.while_loop(go_on, step, carry)
+        iterations = iterations.astype(np.int64)
+        return (*rest, jnp.where(ok, iterations, _FAILED) if checked else iterations)
 
-    def _fixed(self, i: int, arrays: list) -> Any:
+    def _fixed(self, i: int, arrays: Values) -> Any:
         value = self.fixed[i]
         if isinstance(value, ArrayStore):
             shape = tuple(value.shape.as_list()) if value.shape.is_fully_defined() else None
@@ -352,10 +376,12 @@ class _Traced:
                 made.grad(source).buffer = buffer
             return made
         if isinstance(value, StackStore):
-            return TracedStack(arrays[0], arrays[1], self.most)
+            return TracedStack(arrays[0], arrays[1], self.max_iterations)
         return self.known.get(i, arrays[0])
 
-    def _rehearse(self, start: tuple, fixed: list, iterate: Any) -> None:
+    def _rehearse(
+        self, start: tuple[Array, ...], fixed: Values, iterate: Callable[[tuple[Array, ...]], Values]
+    ) -> None:
         """Traces one iteration to learn which buffers change, and their shapes; then sets them up."""
         jax, jnp = self.jax, self.jnp
         before = {id(s): s.buffer for s in fixed if isinstance(s, (TracedArray, TracedStack))}
@@ -363,9 +389,9 @@ class _Traced:
             if isinstance(s, TracedArray):
                 before.update((id(g), g.buffer) for g in s.grads.values())
         counts = {id(s): s.count for s in fixed if isinstance(s, TracedStack)}
-        learnt: dict = {}
+        learnt: dict[tuple[int, bytes | None], tuple[TracedArray | TracedStack, tuple[Dims, Any] | None]] = {}
 
-        def rehearsal(variables: tuple) -> tuple:
+        def rehearsal(variables: tuple[Array, ...]) -> tuple[Array, ...]:
             made = iterate(variables)
             for k, s in enumerate(fixed):
                 if isinstance(s, TracedStack):
@@ -393,34 +419,34 @@ class _Traced:
 
     def run(
         self,
-        initial: list,
-        fixed: list,
-        contents: list,
-        state: list,
-        streams: list,
+        initial: Values,
+        fixed: Values,
+        contents: list[Content],
+        state: Values,
+        streams: list[Array],
         look: Callable[[], None],
-    ) -> tuple:
-        """Runs the program: (variables, iterations); None when a check failed, which the host then explains."""
+    ) -> tuple[Values | None, int]:
+        """Runs the program and gives (variables, iterations). None when a check failed: the host runs it again and raises."""
         args = self._arguments(initial, contents, state, streams)
-        if self._first is None or self._first[0] != self.turns:  # to make one takes a while
-            self._first = self.turns, self.jnp.asarray(np.uint64(self.turns))
+        if self._first is None or self._first[0] != self.iterations:  # an array takes microseconds to make
+            self._first = self.iterations, self.jnp.asarray(np.uint64(self.iterations))
         limit, first = self._first
         began = time.monotonic()
         with within_xla:
             carried = self.call(first, None, *args)
-        while (turns := np.asarray(carried[3]).item()) >= limit:
+        while (iterations := np.asarray(carried[3]).item()) >= limit:
             look()
             now = time.monotonic()
-            self.turns = max(int(self.turns * _SECONDS / max(now - began, 1e-3)), 1)
-            began, limit = now, turns + self.turns
+            self.iterations = max(int(self.iterations * _SECONDS_BETWEEN_LOOKS / max(now - began, 1e-3)), 1)
+            began, limit = now, iterations + self.iterations
             with within_xla:
                 carried = self._go_on(np.uint64(limit), carried, args)
-        if turns == _FAILED:
+        if iterations == _FAILED:
             return None, 0
         variables, buffers, counts, _ = carried
         ends = {k: int(count) for k, count in zip(self.moved, counts, strict=True)}
         if any(count < 0 for count in ends.values()):
-            return None, 0  # it took more than one run of the forward loop had left
+            return None, 0  # it popped more than one run of the forward loop had pushed
         for (k, source), buffer in zip(self.written, buffers, strict=True):
             store = fixed[k] if source is None else fixed[k].grad(source)
             if isinstance(store, ArrayStore):
@@ -431,14 +457,14 @@ class _Traced:
         for k, count in ends.items():
             if (k, None) not in self.written:
                 fixed[k].shorten(count)
-        return variables, turns
+        return variables, iterations
 
 
-def _store(fixed: list, k: int, source: bytes | None) -> Any:
+def _store(fixed: Values, k: int, source: bytes | None) -> Any:
     return fixed[k] if source is None else fixed[k].grads[source]
 
 
-def _later(jnp: Any, stream: Any, blocks: Any) -> Any:
+def _later(jnp: ArrayModule, stream: Array, blocks: Array) -> Array:
     """A random stream, some blocks further on: its first four words are a counter, the lowest first."""
     words = stream[:4].astype(np.uint64)
     low = words[0] + (words[1] << np.uint64(32))
@@ -450,39 +476,5 @@ def _later(jnp: Any, stream: Any, blocks: Any) -> Any:
     return jnp.concatenate([counter.astype(np.uint32), stream[4:]])
 
 
-def _ignore(ok: Any, message: Any, kind: Any = None) -> None:
-    """Checks are done where they count."""
-
-
-def _limits(loop: Any) -> list[tuple[int, int | None, Any]]:
-    """Bounds on the number of iterations: (variable, position of the fixed limit or None, constant limit).
-
-    A variable that grows by one in each iteration and must stay below a limit bounds them.
-    """
-    merged = {m._outputs[0]: i for i, m in enumerate(loop.variables.merges)}
-    fixed = {inside: k for k, (_, inside) in enumerate(loop.fixed)}
-    found: list[tuple[int, int | None, Any]] = []
-    stack = [loop.cond.fetches[0]]
-    while stack:
-        op = stack.pop()._op
-        if op.type in ("LogicalAnd", "Identity"):
-            stack += op._inputs
-        elif op.type == "Less" and op._inputs[0] in merged:
-            i, limit = merged[op._inputs[0]], op._inputs[1]
-            if _counts(loop, i) and (limit in fixed or limit in loop.cond.constants):
-                found.append((i, fixed.get(limit), loop.cond.constants.get(limit)))
-    return found
-
-
-def _counts(loop: Any, i: int) -> bool:
-    """Whether a variable grows by one in every iteration."""
-    op = loop.body.fetches[i]._op
-    if op.type not in ("Add", "AddV2"):
-        return False
-    own, step = op._inputs
-    while own._op.type == "Identity" and own not in loop.body.feeds:
-        own = own._op._inputs[0]
-    switch = loop.variables.switches[i]
-    mine = {loop.variables.merges[i]._outputs[0], None if switch is None else switch._outputs[1]}
-    one = loop.body.constants.get(step)
-    return own in mine and one is not None and np.size(one) == 1 and int(one) == 1
+def _ignore(ok: object, message: object, kind: object = None) -> None:
+    """Drops a check: it is made in the iteration itself, not in its rehearsal."""

@@ -1,53 +1,64 @@
-"""How XLA is told to compile for the CPU: what helps large arrays costs small ones more than it saves."""
+"""The options that XLA compiles with for the CPU: those that help large arrays cost small ones more than they save."""
 
 from __future__ import annotations
 
 import math
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tensorfleet.kernels.parallel_for import core_count
 from tensorfleet.runtime.devices import lone_cpu
 
-# XLA would drop our barriers before it fuses.
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from jax import Device
+    from jax.core import ShapedArray
+    from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+    from jax.stages import Compiled, Lowered, Traced
+
+    from tensorfleet.base.types import Dims
+
+# XLA's pass that would drop our barriers before it fuses.
 _KEEP_BARRIERS = "cse_barrier_expander"
-# A loop over an array of this many elements takes about as long as waking the threads to share it.
-_WORTH_DIVIDING = 1 << 19
+# A loop over fewer elements takes no longer than waking the threads to share it.
+_MIN_DIVIDED_ELEMENTS = 1 << 19
 _DIVIDE_LOOPS = "cpu-parallel-task-assigner"
-# So do this many multiplications of a matrix product or a convolution.
-_WORTH_SHARING = 12_000_000
-# A library that XLA hands products, convolutions and sums to. Without AVX-512, small products are faster in Eigen, and
-# small sums always in XLA's own loops.
+# The same for the multiplications of a matrix product or a convolution.
+_MIN_SHARED_MULTIPLICATIONS = 12_000_000
+# YNN, a library that XLA hands products, convolutions and sums to. Without AVX-512, small products are faster in
+# Eigen; small sums always are in XLA's own loops.
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 _PRODUCTS_ONLY = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-# Eigen is faster where a result is this high, and neither side of its product is wider than that; and in a batch of
-# products with so many multiplications each, which the library does in a single thread, unless the left factor has to be
-# transposed.
-_HIGH, _NARROW = 16_384, 128
-_WORTH_SHARING_IN_BATCH = 1 << 20
-# Its convolutions, unlike XLA's own, use one thread each: they are for programs that have them in parts.
+# Eigen is faster (decision 20) where the result has so many rows, and neither factor is wider than this. It also is in
+# a batch of products with so many multiplications each, which the library computes in a single thread, unless the left
+# factor has to be transposed.
+_EIGEN_MIN_ROWS, _EIGEN_MAX_WIDTH = 16_384, 128
+_EIGEN_MIN_BATCH_MULTIPLICATIONS = 1 << 20
+# The library's convolutions use one thread each, XLA's own all cores: they are for programs that have them in parts
+# (decision 14).
 _NO_CONVOLUTIONS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 _EVERYTHING = _NO_CONVOLUTIONS + ",LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
-# XLA runs no more operations than this side by side, and its own convolutions use all cores.
-_FEW_CORES = 4
+# XLA runs no more operations than this side by side. With more cores, its own convolutions are faster.
+_MAX_CORES = 4
 
 _unknown: set[str] = set()  # options that this version of XLA does not have
 
 
 def has_library_convolutions() -> bool:
     """Whether convolutions are worth handing to the library: with AVX-512, where they were measured, and few cores."""
-    return _has_avx512() and core_count() <= _FEW_CORES and _LIBRARY not in _unknown
+    return _has_avx512() and core_count() <= _MAX_CORES and _LIBRARY not in _unknown
 
 
 def is_large(size: int) -> bool:
     """Whether a program that goes through arrays of so many elements has them divided among threads."""
-    return size >= _WORTH_DIVIDING
+    return size >= _MIN_DIVIDED_ELEMENTS
 
 
 def compile_for_cpu(
-    jax: Any, traced: Any, largest: int, owns: bool, in_parts: bool = False
-) -> tuple[Any, Any]:
+    jax: ModuleType, traced: Traced, largest: int, owns: bool, in_parts: bool = False
+) -> tuple[Compiled | None, Device | None]:
     """Compiles a traced program that goes through arrays of so many elements.
 
     Returns it with the device it is for, None for the usual one. A program that `owns` arrays, whose memory it uses
@@ -56,7 +67,7 @@ def compile_for_cpu(
     """
     small = not is_large(largest)
     alone = small and not owns and not in_parts and not _has_large_product(traced.jaxpr)
-    alone |= waits_for_itself(traced.jaxpr)
+    alone |= waits_for_itself(traced.jaxpr)  # in one thread it cannot
     lowered, device = _lower(jax, traced, alone)
     options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
     if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
@@ -65,7 +76,7 @@ def compile_for_cpu(
         kinds = options[_LIBRARY].split(",")
         options[_LIBRARY] = ",".join(kind for kind in kinds if kind != _PRODUCTS_ONLY)
     compiled = _compile(lowered, _has_barrier(traced.jaxpr), small, options)
-    return None if in_parts and not _is_served(compiled.as_text()) else compiled, device
+    return None if in_parts and not _is_served(compiled.as_text() or "") else compiled, device
 
 
 def _is_served(program: str) -> bool:
@@ -88,20 +99,21 @@ def _has_avx512() -> bool:
         return False
 
 
-def compile_loop(jax: Any, traced: Any, on_cpu: bool, buffers: set[tuple]) -> tuple[Any, Any]:
+def compile_loop(
+    jax: ModuleType, traced: Traced, on_cpu: bool, buffers: set[Dims]
+) -> tuple[Compiled, Device | None]:
     """Compiles a traced loop that has buffers of these shapes, of which an iteration touches one element.
 
     Returns it with the device it is for, None for the usual one.
     """
-    small = _largest(traced.jaxpr, buffers) < _WORTH_DIVIDING
+    small = _largest(traced.jaxpr, buffers) < _MIN_DIVIDED_ELEMENTS
     lone = on_cpu and ((small and not _has_large_product(traced.jaxpr)) or waits_for_itself(traced.jaxpr))
     lowered, device = _lower(jax, traced, lone)
     return lowered.compile(), device
 
 
-def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
-    """Where nothing in a program is worth dividing among threads, it runs in the thread that calls it: others would have
-    to be woken, and cores found for them."""
+def _lower(jax: ModuleType, traced: Traced, lone: bool) -> tuple[Lowered, Device | None]:
+    """Lowers a program for the calling thread alone, if nothing in it is worth waking other threads for."""
     device = lone_cpu() if lone else None
     if device is None:
         return traced.lower(), None
@@ -109,15 +121,14 @@ def _lower(jax: Any, traced: Any, lone: bool) -> tuple[Any, Any]:
         return traced.lower(), device
 
 
-def _largest(jaxpr: Any, buffers: set[tuple]) -> int:
+def _largest(jaxpr: Jaxpr | ClosedJaxpr, buffers: set[Dims]) -> int:
     """How many elements the largest array in a program has, not counting buffers of these shapes."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-    arrays = [v.aval for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
+    arrays = [v.aval for e in _equations(jaxpr) for v in (*e.invars, *e.outvars)]
     sizes = [getattr(a, "size", 0) for a in arrays if getattr(a, "shape", None) not in buffers]
-    return max([0, *sizes, *[_largest(inner, buffers) for e in jaxpr.eqns for inner in _inner(e)]])
+    return max([0, *sizes, *[_largest(inner, buffers) for e in _equations(jaxpr) for inner in _inner(e)]])
 
 
-# What JAX hands to LAPACK.
+# The operations for which JAX calls LAPACK.
 _LAPACK = frozenset(
     [
         "cholesky",
@@ -138,22 +149,21 @@ _LAPACK = frozenset(
 )
 
 
-def waits_for_itself(jaxpr: Any) -> bool:
-    """Whether a program could wait for ever, were it to run in several threads.
+def waits_for_itself(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
+    """Whether a program could deadlock in several threads.
 
-    Batches of matrices are divided among XLA's threads by JAX, and the thread that divides one waits for the others. Where
-    XLA runs several of them side by side, all threads may wait, and none is left to do the work. So a program is safe
-    only if each batch needs the result of all before it.
+    JAX divides batches of matrices among XLA's threads, and the thread that divides one waits for the others. If XLA runs
+    several batches side by side, all threads may wait, and none is left to do the work. So a program is safe only if each
+    batch needs the result of all before it.
     """
     return _batches(jaxpr) is None
 
 
-def _batches(jaxpr: Any) -> int | None:
-    """How many batches for LAPACK there are in a program that come one after the other; None if they need not."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+def _batches(jaxpr: Jaxpr | ClosedJaxpr) -> int | None:
+    """How many batches for LAPACK a program has, if each needs the one before; None if two could run side by side."""
     before: dict[Any, int] = {}  # behind how many batches a value comes: the last of them needs all others
     count = 0
-    for equation in jaxpr.eqns:
+    for equation in _equations(jaxpr):
         inner = [_batches(one) for one in _inner(equation)]
         if None in inner:
             return None
@@ -167,34 +177,32 @@ def _batches(jaxpr: Any) -> int | None:
     return count
 
 
-def _is_batch(equation: Any) -> bool:
-    return any(math.prod(v.aval.shape[:-2]) > 1 for v in equation.invars)
+def _is_batch(equation: JaxprEqn) -> bool:
+    return any(math.prod(_array(v).shape[:-2]) > 1 for v in equation.invars)
 
 
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
-def _has_large_product(jaxpr: Any, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
+def _has_large_product(jaxpr: Jaxpr | ClosedJaxpr, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
     """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     return any(
-        (equation.primitive.name in kinds and _multiplications(equation) > _WORTH_SHARING)
+        (equation.primitive.name in kinds and _multiplications(equation) > _MIN_SHARED_MULTIPLICATIONS)
         or any(_has_large_product(inner, kinds) for inner in _inner(equation))
-        for equation in jaxpr.eqns
+        for equation in _equations(jaxpr)
     )
 
 
-def _suits_eigen(jaxpr: Any) -> bool:
+def _suits_eigen(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
     """Whether more multiplications of a program are in products that Eigen is faster at than in others."""
     better, others = _multiplications_by_library(jaxpr)
     return better > others
 
 
-def _multiplications_by_library(jaxpr: Any) -> tuple[int, int]:
+def _multiplications_by_library(jaxpr: Jaxpr | ClosedJaxpr) -> tuple[int, int]:
     """How many multiplications a program has in products that Eigen is faster at, and in others."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     better = others = 0
-    for equation in jaxpr.eqns:
+    for equation in _equations(jaxpr):
         if equation.primitive.name == "dot_general" and _is_high_or_batch(equation):
             better += _multiplications(equation)
         elif equation.primitive.name == "dot_general":
@@ -204,55 +212,64 @@ def _multiplications_by_library(jaxpr: Any) -> tuple[int, int]:
     return better, others
 
 
-def _is_high_or_batch(equation: Any) -> bool:
-    made, work = equation.outvars[0].aval, _multiplications(equation)
+def _is_high_or_batch(equation: JaxprEqn) -> bool:
+    made, work = _array(equation.outvars[0]), _multiplications(equation)
     batch = math.prod(made.shape[:-2])
     if batch > 1:
         (contracted, _), _ = equation.params["dimension_numbers"]
-        by_rows = tuple(contracted) == (equation.invars[0].aval.ndim - 1,)
-        return by_rows and work >= batch * _WORTH_SHARING_IN_BATCH
-    is_high = made.ndim == 2 and made.shape[0] >= _HIGH
-    return is_high and made.shape[1] <= _NARROW and work <= made.size * _NARROW
+        by_rows = tuple(contracted) == (_array(equation.invars[0]).ndim - 1,)
+        return by_rows and work >= batch * _EIGEN_MIN_BATCH_MULTIPLICATIONS
+    is_high = made.ndim == 2 and made.shape[0] >= _EIGEN_MIN_ROWS
+    return bool(is_high and made.shape[1] <= _EIGEN_MAX_WIDTH and work <= made.size * _EIGEN_MAX_WIDTH)
 
 
-def _has_barrier(jaxpr: Any) -> bool:
+def _has_barrier(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
     """Whether there is a barrier in a program, or in the loops and branches in it."""
-    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     return any(
         equation.primitive.name == "optimization_barrier" or any(map(_has_barrier, _inner(equation)))
-        for equation in jaxpr.eqns
+        for equation in _equations(jaxpr)
     )
 
 
-def _inner(equation: Any) -> list:
+def _equations(jaxpr: Jaxpr | ClosedJaxpr) -> list[JaxprEqn]:
+    equations: list[JaxprEqn] = getattr(jaxpr, "jaxpr", jaxpr).eqns
+    return equations
+
+
+def _array(value: Var | Literal) -> ShapedArray:
+    """The shape of a value; programs of segments have only arrays in them."""
+    return cast("ShapedArray", value.aval)
+
+
+def _inner(equation: JaxprEqn) -> list[Jaxpr | ClosedJaxpr]:
     """The programs within an equation."""
     given = equation.params.values()
     several = [one for value in given for one in (value if isinstance(value, (tuple, list)) else (value,))]
     return [one for one in several if hasattr(getattr(one, "jaxpr", one), "eqns")]
 
 
-def _multiplications(equation: Any) -> int:
+def _multiplications(equation: JaxprEqn) -> int:
     if equation.primitive.name == "dot_general":
-        shape = equation.invars[0].aval.shape
+        shape = _array(equation.invars[0]).shape
         (contracted, _), _ = equation.params["dimension_numbers"]
-        return equation.outvars[0].aval.size * math.prod(shape[d] for d in contracted)
+        return int(_array(equation.outvars[0]).size * math.prod(shape[d] for d in contracted))
     if equation.primitive.name == "conv_general_dilated":
-        kernel = equation.invars[1].aval
+        kernel = _array(equation.invars[1])
         filters = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
-        return equation.outvars[0].aval.size * (kernel.size // max(filters, 1))
+        return int(_array(equation.outvars[0]).size * (kernel.size // max(filters, 1)))
     return 0
 
 
-def _compile(lowered: Any, barriers: bool, small: bool, options: dict[str, str]) -> Any:
+def _compile(lowered: Lowered, barriers: bool, small: bool, options: dict[str, str]) -> Compiled:
     skipped = [_KEEP_BARRIERS] if barriers else []
     if small:
         skipped.append(_DIVIDE_LOOPS)
-    known = {name: value for name, value in options.items() if name not in _unknown}
+    known: dict[str, str | bool] = {name: value for name, value in options.items() if name not in _unknown}
     if skipped:
         known["xla_disable_hlo_passes"] = ",".join(skipped)  # names that XLA does not know change nothing
     try:
         return lowered.compile(known or None)
-    except Exception as e:
+    except Exception as e:  # options differ between versions of XLA: leave out those that this one names
         wrong = {name for name in options.keys() & known.keys() if name in str(e)}
         if not wrong:
             raise

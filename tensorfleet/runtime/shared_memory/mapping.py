@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-_LARGE = 1 << 21  # bytes of a large page
-_WORTH = 2 * _LARGE
+_LARGE_PAGE_BYTES = 1 << 21  # bytes of a large page
+_MIN_BYTES = 2 * _LARGE_PAGE_BYTES  # rounding up to large pages wastes at most half of it
 _NO_ADDRESS = ctypes.c_void_p(-1).value
 _NO_ACCESS = 0  # PROT_NONE
 _RESERVED = 0x20 | 0x4000 | mmap.MAP_PRIVATE  # MAP_ANONYMOUS, MAP_NORESERVE
@@ -31,7 +31,7 @@ class _Small(mmap.mmap):
 
 def room(size: int) -> int:
     """How large memory must be made to hold so many bytes."""
-    return size if size < _WORTH else -(-size // _LARGE) * _LARGE
+    return size if size < _MIN_BYTES else -(-size // _LARGE_PAGE_BYTES) * _LARGE_PAGE_BYTES
 
 
 def make(size: int) -> tuple[int, Any]:
@@ -40,7 +40,7 @@ def make(size: int) -> tuple[int, Any]:
     try:
         os.ftruncate(descriptor, size)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        if size < _WORTH:
+        if size < _MIN_BYTES:
             return descriptor, mapped(descriptor, size)
         memory, address = _aligned(descriptor, size, _HERE)
         _fill_with_large_pages(memory, address, size)
@@ -52,7 +52,7 @@ def make(size: int) -> tuple[int, Any]:
 
 def mapped(descriptor: int, size: int) -> Any:
     """Memory that somebody else has made: a buffer of bytes, unmapped when nobody holds it any more."""
-    if size < _WORTH:
+    if size < _MIN_BYTES:
         return _Small(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
     return _aligned(descriptor, size, _HERE | mmap.MAP_POPULATE)[0]
 
@@ -60,9 +60,9 @@ def mapped(descriptor: int, size: int) -> Any:
 def _aligned(descriptor: int, size: int, flags: int) -> tuple[Any, int]:
     """Memory mapped at a multiple of a large page, and where."""
     system = _system()
-    reserved = _checked(system.mmap(None, size + _LARGE, _NO_ACCESS, _RESERVED, -1, 0))
-    address = -(-reserved // _LARGE) * _LARGE
-    before, after = address - reserved, reserved + _LARGE - address
+    reserved = _checked(system.mmap(None, size + _LARGE_PAGE_BYTES, _NO_ACCESS, _RESERVED, -1, 0))
+    address = -(-reserved // _LARGE_PAGE_BYTES) * _LARGE_PAGE_BYTES
+    before, after = address - reserved, reserved + _LARGE_PAGE_BYTES - address
     if before:
         system.munmap(reserved, before)
     if after:
@@ -79,7 +79,7 @@ def _aligned(descriptor: int, size: int, flags: int) -> tuple[Any, int]:
 
 
 def _fill_with_large_pages(memory: Any, address: int, size: int) -> None:
-    np.frombuffer(memory, np.uint8)[::_LARGE] = 0  # a large page grows from a small one
+    np.frombuffer(memory, np.uint8)[::_LARGE_PAGE_BYTES] = 0  # a large page grows from a small one
     if _system().madvise(address, size, _COLLAPSE):
         _system().madvise(
             address, size, _POPULATE_WRITE

@@ -16,22 +16,25 @@ import sys
 import threading
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.runtime.shared_memory import mapping
 
-MOST_BYTES = 1 << 20  # of all values: to copy more takes longer than to ask
-_MOST_BOARDS = 64  # in a process: each is two open files
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array, Dims
+
+MAX_BYTES = 1 << 20  # of all values: to copy more takes longer than a message (decision 11)
+_MAX_BOARDS = 64  # in a process: each is two open files
 _ALIGNMENT = 64
-_COUNTS = 64  # where they begin; the first byte tells whether anybody reads
+_COUNTS = 64  # where the counts begin; the first byte tells whether anybody reads
 _DOWN = (1 << 64) - 1  # the count of a place that nobody writes to any more
-_UNREAD = 16  # changes of each value on the average before the board is taken down
-_TRIES = 8
+_MAX_UNREAD_CHANGES = 16  # of each value on average; then the board is taken down
+_MAX_TRIES = 8  # copies of a board that changes meanwhile; then the server is asked
 
 _lock = threading.RLock()  # of the lists of boards that stores have, and of those below
-_up: dict[tuple[int, ...], Board] = {}
+_up: dict[tuple[int, ...], VariableBoard] = {}
 
 
 def are_possible() -> bool:
@@ -44,19 +47,19 @@ def head_of(places: int) -> int:
     return -(-(_COUNTS + 8 * places) // _ALIGNMENT) * _ALIGNMENT
 
 
-def board_of(stores: Sequence[Any]) -> Board | None:
+def board_of(stores: Sequence[Any]) -> VariableBoard | None:
     """The board with the values of some variables, in this order; None when there can be none, or not now."""
     key = tuple(map(id, stores))
     with _lock:
         found = _up.get(key)
-        if found is None and len(_up) < _MOST_BOARDS and are_possible():
+        if found is None and len(_up) < _MAX_BOARDS and are_possible():
             found = _put_up(stores)
             if found is not None:
                 _up[key] = found
         return found
 
 
-def _put_up(stores: Sequence[Any]) -> Board | None:
+def _put_up(stores: Sequence[Any]) -> VariableBoard | None:
     ordered = sorted(set(stores), key=lambda s: s.order)
     held = []
     try:
@@ -66,9 +69,9 @@ def _put_up(stores: Sequence[Any]) -> Board | None:
             held.append(store)
         values = [None if s.value is None else np.asarray(s.value) for s in stores]
         sizes = [0 if v is None or v.dtype.hasobject else v.nbytes for v in values]
-        if not all(sizes) or sum(sizes) > MOST_BYTES:
+        if not all(sizes) or sum(sizes) > MAX_BYTES:
             return None
-        return Board(stores, values)
+        return VariableBoard(stores, values)
     except OSError:  # no memory of that kind left, or no descriptors
         return None
     finally:
@@ -89,7 +92,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-class Board:
+class VariableBoard:
     """The values of some variables, as their server shows them."""
 
     def __init__(self, stores: Sequence[Any], values: Sequence[Any]) -> None:
@@ -119,7 +122,7 @@ class Board:
         with _lock:
             return os.dup(self.descriptor) if self.descriptor >= 0 else None
 
-    def post(self, i: int, value: Any) -> None:
+    def post(self, i: int, value: Array | None) -> None:
         """Shows a new value. The caller holds the lock of the variable."""
         if self._memory[0]:
             self._memory[0] = self._unread = 0
@@ -127,9 +130,10 @@ class Board:
             self._unread += 1
         place = self._places[i]
         fits = value is not None and value.shape == place.shape and value.dtype == place.dtype
-        if not fits or self._unread > _UNREAD * len(self._places):
+        if not fits or self._unread > _MAX_UNREAD_CHANGES * len(self._places):
             self.take_down()
             return
+        # Odd while it is written, then the next even number: readers compare counts before and after their copy.
         now = self._now[i]
         self._counts[i] = now + 1
         place[...] = value
@@ -152,10 +156,10 @@ class Board:
         self.descriptor = -1
 
 
-class Reader:
+class BoardReader:
     """A board that another process has put up."""
 
-    def __init__(self, memory: Any, layout: list) -> None:
+    def __init__(self, memory: Any, layout: list[tuple[np.dtype[Any], Dims, int]]) -> None:
         """`layout` has the type and shape of each value, and where it begins behind the head."""
         self._memory = memory
         self._layout = layout
@@ -170,7 +174,7 @@ class Reader:
         memory[0] = 1
         with self._lock:
             copy = self._room()
-            for _ in range(_TRIES):
+            for _ in range(_MAX_TRIES):
                 before = memory[self._counts]
                 if not (np.frombuffer(before, np.uint64) & _ODD).any():
                     copy[:] = self._body
@@ -188,7 +192,7 @@ class Reader:
         return raw[shift : shift + self._body.size]
 
 
-def _holders_of_spare(reader: Any) -> int:
+def _holders_of_spare(reader: BoardReader | types.SimpleNamespace) -> int:
     return sys.getrefcount(reader._spare)
 
 

@@ -17,28 +17,31 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.kernels.aligned_memory import copied as copied_in_parts
 from tensorfleet.runtime.shared_memory import mapping
 
-LEAST = 1 << 18  # bytes; to copy fewer costs no more than to lend them
-HEAD = mmap.PAGESIZE
-_MOST = 64  # pieces of memory at a time: each is two open files
-_MOST_SPARE = 256 << 20  # bytes that are kept for the next value
+if TYPE_CHECKING:
+    from tensorfleet.base.types import Array
 
-_lock = threading.RLock()  # a piece can be given back while another is asked for: by the collector of garbage
+MIN_BYTES = 1 << 18  # to copy fewer costs no more than to lend them
+HEAD_BYTES = mmap.PAGESIZE  # one byte for each loan
+_MAX_BLOCKS = 64  # pieces of memory at a time: each is two open files
+_MAX_SPARE_BYTES = 256 << 20  # bytes that are kept for the next value
+
+_lock = threading.RLock()  # the garbage collector may give a block back while this thread asks for another
 _numbers = itertools.count(1)
-_spare: list[Home] = []
+_spare: list[SharedBlock] = []
 _count = 0
 _possible = False
 
 
 def room(size: int) -> int:
     """How much memory a value of so many bytes takes."""
-    return mapping.room(HEAD + size)
+    return mapping.room(HEAD_BYTES + size)
 
 
 def begin() -> None:
@@ -51,7 +54,7 @@ def begin() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-class Home:
+class SharedBlock:
     """A piece of memory for one value."""
 
     def __init__(self, size: int) -> None:
@@ -67,15 +70,15 @@ class Home:
         """An array in it, which leaves it as spare memory when nobody holds it any more."""
         assert self._memory is not None
         memory, self._memory = self._memory, None
-        memory.home = self  # what lies in it leads here
-        made = np.ndarray(shape, dtype, memory, HEAD)
+        memory.block = self  # what lies in it leads here
+        made = np.ndarray(shape, dtype, memory, HEAD_BYTES)
         self._watch = weakref.ref(made, lambda _: self._left(memory))
         return made
 
     def _left(self, memory: Any) -> None:
-        del self._watch, memory.home  # they lead to each other
+        del self._watch, memory.block  # they lead to each other
         with _lock:
-            if not self._lost and sum(h.size for h in _spare) + self.size <= _MOST_SPARE:
+            if not self._lost and sum(h.size for h in _spare) + self.size <= _MAX_SPARE_BYTES:
                 self._memory = memory
                 _spare.append(self)
 
@@ -83,7 +86,7 @@ class Home:
         """Notes that `array`, which lies here, is lent. None when it cannot be."""
         with _lock:
             self.settle()
-            place = next((n for n in range(HEAD) if n not in self._loans), None)
+            place = next((n for n in range(HEAD_BYTES) if n not in self._loans), None)
             if place is None or self._lost or array.nbytes != self.size or not array.flags.c_contiguous:
                 return None
             loan = self._loans[place] = Loan(self, place, array)
@@ -102,29 +105,29 @@ class Home:
 class Loan:
     """An array that somebody in another process reads."""
 
-    __slots__ = ("array", "home", "memory", "place")
+    __slots__ = ("array", "block", "memory", "place")
 
-    def __init__(self, home: Home, place: int, array: np.ndarray) -> None:
-        self.home = home
+    def __init__(self, block: SharedBlock, place: int, array: np.ndarray) -> None:
+        self.block = block
         self.place = place  # of its byte
         self.array = array
         self.memory = _memory_of(array)
 
     def is_open(self) -> bool:
         """Whether it has not been given back."""
-        self.home.settle()
-        return self.home._loans.get(self.place) is self
+        self.block.settle()
+        return self.block._loans.get(self.place) is self
 
     def lose(self) -> None:
         """The borrower cannot be asked any more, and may hold the array for ever."""
         with _lock:
             if self.is_open():
-                self.home._lost = True
+                self.block._lost = True
                 self.end()
 
     def end(self) -> None:
         """Holds the array no longer, whoever may have kept the loan itself."""
-        del self.home._loans[self.place], self.array, self.memory
+        del self.block._loans[self.place], self.array, self.memory
 
 
 def _closed(descriptor: int) -> None:
@@ -134,10 +137,10 @@ def _closed(descriptor: int) -> None:
         _count -= 1
 
 
-def home_of(value: Any) -> Home | None:
+def block_of(value: object) -> SharedBlock | None:
     """Where a value lies, if it can be lent."""
-    found = getattr(_memory_of(value), "home", None) if type(value) is np.ndarray else None
-    return found if type(found) is Home else None
+    found = getattr(_memory_of(value), "block", None) if type(value) is np.ndarray else None
+    return found if type(found) is SharedBlock else None
 
 
 def _memory_of(array: np.ndarray) -> Any:
@@ -146,39 +149,39 @@ def _memory_of(array: np.ndarray) -> Any:
     return base.base if type(base) is np.ndarray else base
 
 
-def is_lendable(value: Any) -> bool:
+def is_lendable(value: Array) -> bool:
     """Whether a value is large enough to be lent, and would be in memory of its own."""
-    return _possible and value.nbytes >= LEAST and not value.dtype.hasobject
+    return _possible and value.nbytes >= MIN_BYTES and not value.dtype.hasobject
 
 
 def has_room() -> bool:
     """Whether another value could be given memory."""
-    return _count - len(_spare) < _MOST
+    return _count - len(_spare) < _MAX_BLOCKS
 
 
-def copied(value: Any) -> np.ndarray:
+def copied(value: Array) -> np.ndarray:
     """A copy of a value that can be changed, in C's order; a large one lies where it can be lent."""
-    home = _home(value.nbytes) if is_lendable(value) else None
-    if home is None:
+    block = _new_block(value.nbytes) if is_lendable(value) else None
+    if block is None:
         return copied_in_parts(np.asarray(value))
-    made = home.array(value.shape, value.dtype)
+    made = block.array(value.shape, value.dtype)
     np.copyto(made, value)
     return made
 
 
-def _home(size: int) -> Home | None:
+def _new_block(size: int) -> SharedBlock | None:
     global _count
     with _lock:
-        for n, home in enumerate(_spare):
-            if home.size == size:
+        for n, block in enumerate(_spare):
+            if block.size == size:
                 return _spare.pop(n)
-        while _spare and _count >= _MOST:
+        while _spare and _count >= _MAX_BLOCKS:
             _spare.pop(0)
-        if _count >= _MOST:
+        if _count >= _MAX_BLOCKS:
             return None
         _count += 1
     try:
-        return Home(size)
+        return SharedBlock(size)
     except OSError:  # no memory of that kind left, or no descriptors
         with _lock:
             _count -= 1

@@ -5,8 +5,10 @@ Every form gives each device the same sum; which way the parts travel is left to
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tensorfleet.base.naming import export
@@ -29,12 +31,12 @@ def _reduced(tensors: Sequence[Tensor], reduce: Callable[[list], Tensor]) -> lis
     return found
 
 
-def _folded(op_type: str) -> Callable[[list], Tensor]:
+def _folded(red_op: Callable, un_op: Callable | None = None) -> Callable[[list], Tensor]:
+    """A reduction that combines two tensors at a time, and applies `un_op` to the result."""
+
     def fold(tensors: list) -> Tensor:
-        total = tensors[0]
-        for tensor in tensors[1:]:
-            total = apply_any(op_type, total, tensor)
-        return total
+        total = functools.reduce(red_op, tensors)
+        return un_op(total) if un_op else total
 
     return fold
 
@@ -43,55 +45,55 @@ def _sum(tensors: list) -> Tensor:
     return apply("AddN", tensors)
 
 
-@export("contrib.nccl.all_sum", "contrib.nccl.python.ops.nccl_ops.all_sum")
+def _in_nccl(name: str) -> tuple[str, str]:
+    return f"contrib.nccl.{name}", f"contrib.nccl.python.ops.nccl_ops.{name}"
+
+
+def _places(name: str) -> tuple[str, str]:
+    return f"contrib.all_reduce.{name}", f"contrib.all_reduce.python.all_reduce.{name}"
+
+
+@export(*_in_nccl("all_sum"))
 def all_sum(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The sum of the tensors, on the device of each."""
     return _reduced(tensors, _sum)
 
 
-@export("contrib.nccl.all_prod", "contrib.nccl.python.ops.nccl_ops.all_prod")
+@export(*_in_nccl("all_prod"))
 def all_prod(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The product of the tensors, on the device of each."""
-    return _reduced(tensors, _folded("Mul"))
+    return _reduced(tensors, _folded(partial(apply_any, "Mul")))
 
 
-@export("contrib.nccl.all_min", "contrib.nccl.python.ops.nccl_ops.all_min")
+@export(*_in_nccl("all_min"))
 def all_min(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The least of the tensors' elements, on the device of each."""
-    return _reduced(tensors, _folded("Minimum"))
+    return _reduced(tensors, _folded(partial(apply_any, "Minimum")))
 
 
-@export("contrib.nccl.all_max", "contrib.nccl.python.ops.nccl_ops.all_max")
+@export(*_in_nccl("all_max"))
 def all_max(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The greatest of the tensors' elements, on the device of each."""
-    return _reduced(tensors, _folded("Maximum"))
+    return _reduced(tensors, _folded(partial(apply_any, "Maximum")))
 
 
-@export("contrib.nccl.reduce_sum", "contrib.nccl.python.ops.nccl_ops.reduce_sum")
+@export(*_in_nccl("reduce_sum"))
 def reduce_sum(tensors: Sequence[Tensor]) -> Tensor:
     """The sum of the tensors, where the operation is placed."""
     return _sum(list(tensors))
 
 
-@export("contrib.nccl.broadcast", "contrib.nccl.python.ops.nccl_ops.broadcast")
+@export(*_in_nccl("broadcast"))
 def broadcast(tensor: Tensor) -> Tensor:
     """The tensor; it moves to the devices that use it."""
     return identity(tensor)
 
 
 def _with(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None) -> list[Tensor]:
-    def reduce(tensors: list) -> Tensor:
-        total = tensors[0]
-        for tensor in tensors[1:]:
-            total = red_op(total, tensor)
-        return un_op(total) if un_op else total
-
-    return _reduced(input_tensors, reduce)
+    return _reduced(input_tensors, _folded(red_op, un_op))
 
 
-@export(
-    "contrib.all_reduce.build_ring_all_reduce", "contrib.all_reduce.python.all_reduce.build_ring_all_reduce"
-)
+@export(*_places("build_ring_all_reduce"))
 def build_ring_all_reduce(
     input_tensors: Sequence[Tensor],
     num_workers: int,
@@ -106,10 +108,7 @@ def build_ring_all_reduce(
     return _with(input_tensors, red_op, un_op)
 
 
-@export(
-    "contrib.all_reduce.build_recursive_hd_all_reduce",
-    "contrib.all_reduce.python.all_reduce.build_recursive_hd_all_reduce",
-)
+@export(*_places("build_recursive_hd_all_reduce"))
 def build_recursive_hd_all_reduce(
     input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -120,10 +119,7 @@ def build_recursive_hd_all_reduce(
     return _with(input_tensors, red_op, un_op)
 
 
-@export(
-    "contrib.all_reduce.build_shuffle_all_reduce",
-    "contrib.all_reduce.python.all_reduce.build_shuffle_all_reduce",
-)
+@export(*_places("build_shuffle_all_reduce"))
 def build_shuffle_all_reduce(
     input_tensors: Sequence[Tensor],
     gather_devices: Sequence[str],
@@ -136,10 +132,7 @@ def build_shuffle_all_reduce(
 
     def reduce(tensors: list) -> Tensor:
         with device(None), device(gather_devices[0]):
-            total = tensors[0]
-            for tensor in tensors[1:]:
-                total = red_op(total, tensor)
-            return un_op(total) if un_op else total
+            return _folded(red_op, un_op)(tensors)
 
     return _reduced(input_tensors, reduce)
 
@@ -163,9 +156,7 @@ def _two_levels(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callab
     return found
 
 
-@export(
-    "contrib.all_reduce.build_nccl_all_reduce", "contrib.all_reduce.python.all_reduce.build_nccl_all_reduce"
-)
+@export(*_places("build_nccl_all_reduce"))
 def build_nccl_all_reduce(
     input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -173,9 +164,7 @@ def build_nccl_all_reduce(
     return _reduced(input_tensors, lambda tensors: un_op(_sum(tensors)) if un_op else _sum(tensors))
 
 
-@export(
-    "contrib.all_reduce.build_nccl_then_ring", "contrib.all_reduce.python.all_reduce.build_nccl_then_ring"
-)
+@export(*_places("build_nccl_then_ring"))
 def build_nccl_then_ring(
     input_tensors: Sequence[Tensor], subdiv: int, red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -183,10 +172,7 @@ def build_nccl_then_ring(
     return _two_levels(input_tensors, red_op, un_op)
 
 
-@export(
-    "contrib.all_reduce.build_nccl_then_recursive_hd",
-    "contrib.all_reduce.python.all_reduce.build_nccl_then_recursive_hd",
-)
+@export(*_places("build_nccl_then_recursive_hd"))
 def build_nccl_then_recursive_hd(
     input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callable | None = None
 ) -> list[Tensor]:
@@ -194,10 +180,7 @@ def build_nccl_then_recursive_hd(
     return _two_levels(input_tensors, red_op, un_op)
 
 
-@export(
-    "contrib.all_reduce.build_nccl_then_shuffle",
-    "contrib.all_reduce.python.all_reduce.build_nccl_then_shuffle",
-)
+@export(*_places("build_nccl_then_shuffle"))
 def build_nccl_then_shuffle(
     input_tensors: Sequence[Tensor],
     gather_devices: Sequence[str],
@@ -209,10 +192,7 @@ def build_nccl_then_shuffle(
     return _two_levels(input_tensors, shuffle_red_op, un_op)
 
 
-@export(
-    "contrib.all_reduce.build_shuffle_then_shuffle",
-    "contrib.all_reduce.python.all_reduce.build_shuffle_then_shuffle",
-)
+@export(*_places("build_shuffle_then_shuffle"))
 def build_shuffle_then_shuffle(
     input_tensors: Sequence[Tensor],
     first_gather_devices: Sequence[str],

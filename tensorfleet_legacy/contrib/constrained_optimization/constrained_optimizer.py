@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.base import dtypes
+from tensorfleet.base.arguments import signature_of, taking
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.operation import Tensor
@@ -52,6 +53,14 @@ class ConstrainedMinimizationProblem(abc.ABC):
         return int(np.prod(shape.as_list()))
 
 
+# What makes a step takes the problem, and what `tf.train.Optimizer.minimize` takes besides the loss.
+_STEP = signature_of(
+    "minimization_problem, global_step=None, var_list=None, gate_gradients=GATE_OP, aggregation_method=None, "
+    "colocate_gradients_with_ops=False, name=None, grad_loss=None",
+    GATE_OP=Optimizer.GATE_OP,
+)
+
+
 class ConstrainedOptimizer(abc.ABC):
     """An optimizer of a problem with constraints, around an optimizer of the variables."""
 
@@ -65,39 +74,18 @@ class ConstrainedOptimizer(abc.ABC):
         self, minimization_problem: Any, global_step: Any, name: Any, **options: Any
     ) -> Any: ...
 
-    def minimize_constrained(
-        self,
-        minimization_problem: Any,
-        global_step: Any = None,
-        var_list: Any = None,
-        gate_gradients: int = Optimizer.GATE_OP,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
-        grad_loss: Any = None,
-    ) -> Any:
+    @taking(_STEP)
+    def minimize_constrained(self, given: dict[str, Any]) -> Any:
         """One step towards the minimum under the constraints."""
-        options = locals()
-        del options["self"]
-        with control_dependencies(minimization_problem.pre_train_ops or []):
-            return self._minimize_constrained(**options)
+        with control_dependencies(given["minimization_problem"].pre_train_ops or []):
+            return self._minimize_constrained(**given)
 
-    def minimize_unconstrained(
-        self,
-        minimization_problem: Any,
-        global_step: Any = None,
-        var_list: Any = None,
-        gate_gradients: int = Optimizer.GATE_OP,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
-        grad_loss: Any = None,
-    ) -> Any:
+    @taking(_STEP)
+    def minimize_unconstrained(self, given: dict[str, Any]) -> Any:
         """One step towards the minimum of the objective alone."""
-        options = locals()
-        del options["self"], options["minimization_problem"]
-        with control_dependencies(minimization_problem.pre_train_ops or []):
-            return self._optimizer.minimize(minimization_problem.objective, **options)
+        problem = given.pop("minimization_problem")
+        with control_dependencies(problem.pre_train_ops or []):
+            return self._optimizer.minimize(problem.objective, **given)
 
     def minimize(
         self,

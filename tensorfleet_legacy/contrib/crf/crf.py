@@ -63,8 +63,8 @@ def crf_multitag_sequence_score(
     return crf_log_norm(allowed, sequence_lengths, transition_params)
 
 
-class CrfForwardRnnCell(RNNCell):
-    """One step of the forward algorithm: state and inputs are [batch, tags]."""
+class _OfTransitions(RNNCell):
+    """A cell that goes from tag to tag."""
 
     def __init__(self, transition_params: Any) -> None:
         super().__init__()
@@ -73,6 +73,10 @@ class CrfForwardRnnCell(RNNCell):
 
     state_size = readonly("_num_tags", "The number of tags.")
     output_size = readonly("_num_tags", "The number of tags.")
+
+
+class CrfForwardRnnCell(_OfTransitions):
+    """One step of the forward algorithm: state and inputs are [batch, tags]."""
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """The logarithms of the sums over all paths to each tag."""
@@ -81,16 +85,8 @@ class CrfForwardRnnCell(RNNCell):
         return alphas, alphas
 
 
-class CrfDecodeForwardRnnCell(RNNCell):
+class CrfDecodeForwardRnnCell(_OfTransitions):
     """One step of Viterbi's algorithm: gives the best tag before each tag, and the scores of the best paths."""
-
-    def __init__(self, transition_params: Any) -> None:
-        super().__init__()
-        self._transition_params = apply("ExpandDims", to_tensor(transition_params), 0)
-        self._num_tags = self._transition_params.shape.as_list()[1]
-
-    state_size = readonly("_num_tags", "The number of tags.")
-    output_size = readonly("_num_tags", "The number of tags.")
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """The tags to go back to, and the new scores."""

@@ -11,11 +11,11 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 
-_SIZE = 299  # of the images of an Inception network
+_IMAGE_SIDE_PIXELS = 299  # of the images of an Inception network
 
 
 def preprocess_image(
-    images: Any, height: int = _SIZE, width: int = _SIZE, scope: str | None = None
+    images: Any, height: int = _IMAGE_SIDE_PIXELS, width: int = _IMAGE_SIDE_PIXELS, scope: str | None = None
 ) -> Tensor:
     """Images of bytes, resized, with values from -1 to 1."""
     images = to_tensor(images)

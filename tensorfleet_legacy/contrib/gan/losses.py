@@ -254,17 +254,8 @@ def modified_discriminator_loss(
     add_summaries: bool = False,
 ) -> Tensor:
     """The same as the minimax loss."""
-    return minimax_discriminator_loss(
-        discriminator_real_outputs,
-        discriminator_gen_outputs,
-        label_smoothing,
-        real_weights,
-        generated_weights,
-        scope or "discriminator_modified_loss",
-        loss_collection,
-        reduction,
-        add_summaries,
-    )
+    scope = scope or "discriminator_modified_loss"
+    return minimax_discriminator_loss(**locals())
 
 
 def modified_generator_loss(

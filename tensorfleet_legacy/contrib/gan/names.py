@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from tensorfleet.base.naming import homes, publish_lazily, publish_module
+from tensorfleet.base.naming import publish_module
+from tensorfleet_legacy.lazy_names import publish_from
 
 _LOSSES = """
     acgan_discriminator_loss acgan_generator_loss combine_adversarial_loss cycle_consistency_loss
@@ -67,17 +65,8 @@ _PARTS = (
     ),
     ("gan_estimator", "estimator.", "GANEstimator SummaryType"),
 )
-_HOMES = homes(
-    (f"contrib.gan.{place}{name}", module) for module, place, names in _PARTS for name in names.split()
-)
-
-
-def _load(full: str) -> Any:
-    module = importlib.import_module(f"tensorfleet_legacy.contrib.gan.{_HOMES[full]}")
-    return getattr(module, full.rpartition(".")[2])
-
-
-publish_lazily(_load, *_HOMES)
+for _module, _place, _names in _PARTS:
+    publish_from(f"contrib.gan.{_module}", _names, f"contrib.gan.{_place}".rstrip("."))
 # Where scripts import the same from inside.
 for _place in ("namedtuples", "train"):
     publish_module(f"contrib.gan.python.{_place}", "contrib.gan")

@@ -5,10 +5,7 @@ Each file is read when one of its names is used.
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from tensorfleet.base.naming import homes, publish_lazily
+from tensorfleet_legacy.lazy_names import publish_from
 
 _NAMES = {
     "util": """
@@ -38,29 +35,18 @@ _NAMES = {
     """,
     "match": "OpMatcher op_type",
 }
-_SHORT = {
-    "ph": "make_placeholder_from_dtype_and_shape",
-    "sgv": "make_view",
-    "sgv_scope": "make_view_from_scope",
-}
-_FILES = homes((name, file) for file, names in _NAMES.items() for name in names.split())
-
-
-def _load(name: str) -> Any:
-    last = name.rpartition(".")[2]
-    last = _SHORT.get(last, last)
-    return getattr(importlib.import_module(f"{__package__}.{_FILES[last]}"), last)
-
-
-for _name, _file in _FILES.items():
+_EDITOR = "contrib.graph_editor"
+for _file, _names in _NAMES.items():
     _place = "tests.match" if _file == "match" else _file
-    publish_lazily(_load, f"contrib.graph_editor.{_place}.{_name}")
-    if _file != "match" and not _name.startswith("_"):
-        publish_lazily(_load, f"contrib.graph_editor.{_name}")
-publish_lazily(_load, *(f"contrib.graph_editor.{_name}" for _name in _SHORT))
+    publish_from(f"{_EDITOR}.{_file}", _names, f"{_EDITOR}.{_place}")
+    if _file != "match":
+        _public = " ".join(name for name in _names.split() if not name.startswith("_"))
+        publish_from(f"{_EDITOR}.{_file}", _public, _EDITOR)
+publish_from(f"{_EDITOR}.util", "ph=make_placeholder_from_dtype_and_shape", _EDITOR)
+publish_from(f"{_EDITOR}.subgraph", "sgv=make_view sgv_scope=make_view_from_scope", _EDITOR)
 # Where TensorFlow itself keeps some of them.
 _SELECTORS = """
     check_graphs concatenate_unique get_consuming_ops get_generating_ops get_tensors get_unique_graph is_iterable
     make_list_of_op make_list_of_t
 """
-publish_lazily(_load, *(f"python.ops.op_selector.{_name}" for _name in _SELECTORS.split()))
+publish_from(f"{_EDITOR}.util", _SELECTORS, "python.ops.op_selector")

@@ -199,15 +199,21 @@ def get_backward_walk_ops(
 
 
 def _both_walks(
-    ahead: tuple[Any, bool],
-    back: tuple[Any, bool],
-    within: tuple[Any, Callable | None],
-    controls: tuple[Any, Any],
+    forward_seed_ops: Any,
+    backward_seed_ops: Any,
+    forward_inclusive: bool,
+    backward_inclusive: bool,
+    within_ops: Any,
+    within_ops_fn: Callable | None,
+    *controls: Any,
 ) -> tuple[list, list]:
     """What depends on some operations, and what others depend on."""
-    waits, waiting = controls
-    forward = get_forward_walk_ops(*ahead, *within, control_outputs=waiting)
-    return forward, get_backward_walk_ops(*back, *within, control_inputs=waits)
+    waits, waiting = check_cios(*controls)
+    within = (within_ops, within_ops_fn)
+    forward = get_forward_walk_ops(forward_seed_ops, forward_inclusive, *within, control_outputs=waiting)
+    return forward, get_backward_walk_ops(
+        backward_seed_ops, backward_inclusive, *within, control_inputs=waits
+    )
 
 
 def get_walks_intersection_ops(
@@ -222,12 +228,7 @@ def get_walks_intersection_ops(
     control_ios: Any = None,
 ) -> list[Operation]:
     """What lies on a way from some operations to others."""
-    forward, backward = _both_walks(
-        (forward_seed_ops, forward_inclusive),
-        (backward_seed_ops, backward_inclusive),
-        (within_ops, within_ops_fn),
-        check_cios(control_inputs, control_outputs, control_ios),
-    )
+    forward, backward = _both_walks(*locals().values())
     both = set(backward)
     return [op for op in forward if op in both]
 
@@ -244,12 +245,7 @@ def get_walks_union_ops(
     control_ios: Any = None,
 ) -> list[Operation]:
     """What depends on some operations, and what others depend on."""
-    forward, backward = _both_walks(
-        (forward_seed_ops, forward_inclusive),
-        (backward_seed_ops, backward_inclusive),
-        (within_ops, within_ops_fn),
-        check_cios(control_inputs, control_outputs, control_ios),
-    )
+    forward, backward = _both_walks(*locals().values())
     return util.concatenate_unique(forward, backward)
 
 

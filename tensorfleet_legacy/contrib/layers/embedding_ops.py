@@ -29,16 +29,7 @@ def safe_embedding_lookup_sparse(
     if combiner is None:
         logging.warn('The default value of combiner will change from "mean" to "sqrtn" after 2016/11/01.')
         combiner = "mean"
-    return embedding_sparse.safe_embedding_lookup_sparse(
-        embedding_weights,
-        sparse_ids,
-        sparse_weights,
-        combiner,
-        default_id,
-        name,
-        partition_strategy,
-        max_norm,
-    )
+    return embedding_sparse.safe_embedding_lookup_sparse(**locals())
 
 
 @export("contrib.layers.embedding_lookup_unique")

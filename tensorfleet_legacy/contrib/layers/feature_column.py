@@ -148,16 +148,7 @@ def old_embedding_column(
     trainable: bool = True,
 ) -> Any:
     """Rows of a trained table at a column's ids. See `tf.feature_column.embedding_column`."""
-    return making.embedding_column(
-        sparse_id_column,
-        dimension,
-        combiner,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        trainable,
-    )
+    return making.embedding_column(*locals().values())
 
 
 def old_shared_embedding_columns(

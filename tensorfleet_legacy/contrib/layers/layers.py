@@ -68,6 +68,11 @@ def collected(collections: Any, alias: str, outputs: Tensor) -> Tensor:
     return outputs
 
 
+def activated(outputs: Tensor, activation_fn: Any, collections: Any, alias: str) -> Tensor:
+    """A layer's result after its activation, also put into the user's collections."""
+    return collected(collections, alias, outputs if activation_fn is None else activation_fn(outputs))
+
+
 def _options(given: dict[str, Any], inputs: Tensor, scope: Any) -> dict[str, Any]:
     """What all layers of `tf.layers` take, from the arguments of a function here."""
     return dict(
@@ -92,13 +97,11 @@ def _windows(given: dict[str, Any]) -> dict[str, Any]:
     return dict(filters=given["num_outputs"], data_format=_layout(given["data_format"]), **same)
 
 
-def _finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
+def finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
     """What comes after the weights: normalization, activation, collections."""
     if given["normalizer_fn"] is not None:
         outputs = given["normalizer_fn"](outputs, **(given["normalizer_params"] or {}))
-    if given["activation_fn"] is not None:
-        outputs = given["activation_fn"](outputs)
-    return collected(given["outputs_collections"], alias, outputs)
+    return activated(outputs, given["activation_fn"], given["outputs_collections"], alias)
 
 
 @export("contrib.layers.fully_connected")
@@ -131,7 +134,7 @@ def connected(given: dict[str, Any], layer_class: type) -> Tensor:
     with variable_scope(*here, [given["inputs"]], reuse=given["reuse"], custom_getter=getter) as sc:
         inputs = to_tensor(given["inputs"])
         layer = layer_class(given["num_outputs"], **_kernel(given), **_options(given, inputs, sc))
-        return _finish(layer.apply(inputs), given, sc.name)
+        return finish(layer.apply(inputs), given, sc.name)
 
 
 @export("contrib.layers.convolution")
@@ -176,7 +179,7 @@ def convolved(given: dict[str, Any], classes: dict[int, type]) -> Tensor:
             raise ValueError(f"Convolution expects input with rank {dims + 2}, got {rank}")
         options = {**_windows(given), **_kernel(given), **_options(given, inputs, sc)}
         layer = classes[rank](dilation_rate=given["rate"], **options)
-        return _finish(layer.apply(inputs), given, sc.name)
+        return finish(layer.apply(inputs), given, sc.name)
 
 
 def _layout(data_format: str | None) -> str:
@@ -200,7 +203,7 @@ def _transposed(layer_class: type, default_name: str, given: dict[str, Any]) -> 
     with variable_scope(*here, reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(given["inputs"])
         layer = layer_class(**_windows(given), **_kernel(given), **_options(given, inputs, sc))
-        return _finish(layer.apply(inputs), given, sc.name)
+        return finish(layer.apply(inputs), given, sc.name)
 
 
 conv2d_transpose = add_arg_scope(
@@ -282,7 +285,7 @@ def separable_conv2d(
                 **_windows(given),
                 **_options(given, inputs, sc),
             ).apply(inputs)
-        return _finish(outputs, given, sc.name)
+        return finish(outputs, given, sc.name)
 
 
 def _depthwise(inputs: Tensor, given: dict[str, Any]) -> Tensor:

@@ -22,7 +22,7 @@ from tensorfleet.graph.scopes import (
 )
 from tensorfleet.ops.nn.activations import relu
 from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
-from tensorfleet_legacy.contrib.layers.layers import collected, fully_connected, pair, renaming
+from tensorfleet_legacy.contrib.layers.layers import activated, collected, fully_connected, pair, renaming
 from tensorfleet_legacy.contrib.layers.layers_weighted_batch_norm import normalized
 
 
@@ -78,8 +78,7 @@ def batch_norm(
             raise ValueError(f"Inputs {inputs.name} has undefined rank")
         if batch_weights is not None or zero_debias_moving_mean:
             outputs = normalized(inputs, given, first_axis)
-            outputs = activation_fn(outputs) if activation_fn is not None else outputs
-            return collected(outputs_collections, sc.name, outputs)
+            return activated(outputs, activation_fn, outputs_collections, sc.name)
         # Rows are normalized as images of one pixel: the fused kernel is for images.
         as_images = rank == 2 and fused is not False
         if as_images:
@@ -107,9 +106,7 @@ def batch_norm(
         outputs = _updated(layer.updates, updates_collections, outputs)
         if as_images:
             outputs = find("reshape")(outputs, [-1, channels])
-        if activation_fn is not None:
-            outputs = activation_fn(outputs)
-        return collected(outputs_collections, sc.name, outputs)
+        return activated(outputs, activation_fn, outputs_collections, sc.name)
 
 
 def _updated(updates: list, collections: Any, outputs: Tensor) -> Tensor:
@@ -173,9 +170,7 @@ def layer_norm(
         epsilon = 1e-12 if kind != find("float16") else 1e-3
         outputs = find("nn.batch_normalization")(inputs, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(inputs.shape)
-        if activation_fn is not None:
-            outputs = activation_fn(outputs)
-        return collected(outputs_collections, sc.name, outputs)
+        return activated(outputs, activation_fn, outputs_collections, sc.name)
 
 
 def _pooling(function: str, default_name: str, name: str) -> Callable:
@@ -284,9 +279,7 @@ def bias_add(
             trainable=trainable,
         )
         outputs = find("nn.bias_add")(inputs, biases, data_format=data_format)
-        if activation_fn is not None:
-            outputs = activation_fn(outputs)
-        return collected(outputs_collections, sc.name, outputs)
+        return activated(outputs, activation_fn, outputs_collections, sc.name)
 
 
 @export("contrib.layers.softmax")

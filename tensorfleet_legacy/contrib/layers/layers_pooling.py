@@ -14,7 +14,7 @@ from tensorfleet.graph.scopes import GraphKeys, add_to_collections, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
 from tensorfleet.ops.nn.activations import relu
 from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
-from tensorfleet_legacy.contrib.layers.layers import collected, pair, renaming
+from tensorfleet_legacy.contrib.layers.layers import collected, finish, pair, renaming
 from tensorfleet_legacy.contrib.layers.regularizers import xavier_initializer
 
 _ZEROS = Zeros()
@@ -112,6 +112,7 @@ def conv2d_in_plane(
     scope: Any = None,
 ) -> Tensor:
     """Convolves each channel of images with the same kernel."""
+    given = locals()
     getter = renaming({}, variables_collections)
     with variable_scope(scope, "ConvInPlane", [inputs], reuse=reuse, custom_getter=getter) as sc:
         inputs = to_tensor(inputs)
@@ -122,14 +123,10 @@ def conv2d_in_plane(
         )
         each = find("tile")(weights, [1, 1, channels, 1])
         outputs = find("nn.depthwise_conv2d")(inputs, each, [1, *pair(stride), 1], padding)
-        if normalizer_fn is not None:
-            outputs = normalizer_fn(outputs, **(normalizer_params or {}))
-        elif biases_initializer is not None:
+        if normalizer_fn is None and biases_initializer is not None:
             biases = variable("biases", [channels], kind, biases_initializer, biases_regularizer, trainable)
             outputs = find("nn.bias_add")(outputs, biases)
-        if activation_fn is not None:
-            outputs = activation_fn(outputs)
-        return collected(outputs_collections, sc.name, outputs)
+        return finish(outputs, given, sc.name)
 
 
 @export("contrib.layers.images_to_sequence")

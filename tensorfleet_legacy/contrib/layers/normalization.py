@@ -9,7 +9,7 @@ from tensorfleet.base.naming import export, find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
-from tensorfleet_legacy.contrib.layers.layers import collected, renaming
+from tensorfleet_legacy.contrib.layers.layers import activated, renaming
 
 
 def _known_rank(inputs: Tensor) -> int:
@@ -73,9 +73,7 @@ def instance_norm(
             inputs, mean, variance, beta, gamma, epsilon, name="instancenorm"
         )
         outputs.set_shape(inputs.shape)
-        if activation_fn is not None:
-            outputs = activation_fn(outputs)
-        return collected(outputs_collections, sc.name, outputs)
+        return activated(outputs, activation_fn, outputs_collections, sc.name)
 
 
 def _axes(inputs: Tensor, channels_axis: int, reduction_axes: Any) -> tuple[int, list[int]]:
@@ -143,6 +141,4 @@ def group_norm(
         normal = find("nn.batch_normalization")(grouped, mean, variance, beta, gamma, epsilon)
         outputs = find("reshape")(normal, known)
         outputs.set_shape(inputs.shape)
-        if activation_fn is not None:
-            outputs = activation_fn(outputs)
-        return collected(outputs_collections, sc.name, outputs)
+        return activated(outputs, activation_fn, outputs_collections, sc.name)

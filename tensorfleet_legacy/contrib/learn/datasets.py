@@ -20,7 +20,7 @@ from tensorfleet.base.naming import export, publish_replaceable
 from tensorfleet_legacy.tutorials.input_data import Dataset, load_csv_with_header, load_mnist
 
 _IRISES = Path(__file__).parent / "data" / "iris.csv"
-_PATIENCE = 60  # seconds that a server has for an answer
+_DOWNLOAD_TIMEOUT_SECONDS = 60
 _TIMED_OUT = 110  # the error number of a connection that nobody answered
 
 
@@ -90,7 +90,7 @@ def _timed_out(error: Exception) -> bool:
 def urlretrieve_with_retry(url: str, filename: str | None = None) -> Any:
     """`urllib.request.urlretrieve`, tried up to six times while nobody answers for a minute."""
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(before or _PATIENCE)
+    socket.setdefaulttimeout(before or _DOWNLOAD_TIMEOUT_SECONDS)
     try:
         return urllib.request.urlretrieve(url, filename)
     finally:

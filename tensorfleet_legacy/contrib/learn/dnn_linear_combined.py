@@ -24,7 +24,7 @@ from tensorfleet_legacy.estimator.canned.dnn import (
     optimizer_of,
 )
 
-_BIG = 64 << 20  # bytes from which a table is spread over parameter servers
+_MIN_SLICE_BYTES = 64 << 20  # bytes from which a table is spread over parameter servers
 _ACTIVATIONS = ("relu", "tanh", "sigmoid")
 
 # -- networks ----------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _headed_model(features: Any, labels: Any, mode: str, params: dict, config: A
     head, features = params["head"], _named(features)
     deep, linear = params.get("deep"), params.get("linear")
     logits, training = [], []
-    inputs = params.get("input_layer_partitioner") or _pieces(config, _BIG)
+    inputs = params.get("input_layer_partitioner") or _pieces(config, _MIN_SLICE_BYTES)
     if deep:
         logits.append(_deep(features, mode, head.logits_dimension, config, deep, inputs))
         training.append(("dnn", lambda: optimizer_of(deep["optimizer"] or "Adagrad", DNN_RATE)))

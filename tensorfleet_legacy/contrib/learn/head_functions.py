@@ -28,6 +28,11 @@ from tensorfleet_legacy.contrib.learn.model_fn import ModelFnOps
 from tensorfleet_legacy.contrib.learn.run_config import ModeKeys
 
 
+def _common(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that all heads take, of a function's `locals()`."""
+    return {n: given[n] for n in ("label_name", "weight_column_name", "enable_centered_bias", "head_name")}
+
+
 def regression_head(
     label_name: str | None = None,
     weight_column_name: str | None = None,
@@ -41,10 +46,7 @@ def regression_head(
         squared,
         link_fn or find("identity"),
         logits_dimension=label_dimension,
-        label_name=label_name,
-        weight_column_name=weight_column_name,
-        enable_centered_bias=enable_centered_bias,
-        head_name=head_name,
+        **_common(locals()),
     )
 
 
@@ -60,10 +62,7 @@ def poisson_regression_head(
         poisson,
         find("exp"),
         logits_dimension=label_dimension,
-        label_name=label_name,
-        weight_column_name=weight_column_name,
-        enable_centered_bias=enable_centered_bias,
-        head_name=head_name,
+        **_common(locals()),
     )
 
 
@@ -81,14 +80,7 @@ def multi_class_head(
     """A head for one of several classes; for two of them, it has one logit."""
     if n_classes is None or n_classes < 2:
         raise ValueError(f"n_classes must be > 1 for classification: {n_classes}.")
-    common: dict[str, Any] = {
-        "label_name": label_name,
-        "weight_column_name": weight_column_name,
-        "enable_centered_bias": enable_centered_bias,
-        "head_name": head_name,
-        "thresholds": thresholds,
-        "loss_fn": own_loss(loss_fn),
-    }
+    common = {**_common(locals()), "thresholds": thresholds, "loss_fn": own_loss(loss_fn)}
     if n_classes > 2:
         common.update(metric_class_ids=metric_class_ids, label_keys=label_keys)
         return MultiClassHead(logits_dimension=n_classes, **common)
@@ -125,10 +117,7 @@ def multi_label_head(
         raise ValueError("n_classes must be > 1 for classification.")
     return MultiLabelHead(
         logits_dimension=n_classes,
-        label_name=label_name,
-        weight_column_name=weight_column_name,
-        enable_centered_bias=enable_centered_bias,
-        head_name=head_name,
+        **_common(locals()),
         thresholds=thresholds,
         metric_class_ids=metric_class_ids,
         loss_fn=own_loss(loss_fn),

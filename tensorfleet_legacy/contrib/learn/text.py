@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.naming import find
 from tensorfleet_legacy.estimator import numpy_io as input_functions
 
@@ -242,39 +243,6 @@ class ByteProcessor:
                 yield ""
 
 
-def numpy_input_fn(
-    x: Any,
-    y: Any = None,
-    batch_size: int = 128,
-    num_epochs: int | None = 1,
-    shuffle: bool = True,
-    queue_capacity: int = 1000,
-    num_threads: int = 1,
-) -> Any:
-    """An input function over arrays, as `tf.estimator.inputs` has it; in any order unless told otherwise."""
-    return input_functions.numpy_input_fn(
-        x, y, batch_size, num_epochs, shuffle, queue_capacity=queue_capacity, num_threads=num_threads
-    )
-
-
-def pandas_input_fn(
-    x: Any,
-    y: Any = None,
-    batch_size: int = 128,
-    num_epochs: int | None = 1,
-    shuffle: bool = True,
-    queue_capacity: int = 1000,
-    num_threads: int = 1,
-    target_column: str = "target",
-) -> Any:
-    """An input function over a table, as `tf.estimator.inputs` has it; in any order unless told otherwise."""
-    return input_functions.pandas_input_fn(
-        x,
-        y,
-        batch_size,
-        num_epochs,
-        shuffle,
-        queue_capacity=queue_capacity,
-        num_threads=num_threads,
-        target_column=target_column,
-    )
+# The input functions of `tf.estimator.inputs`, in any order unless told otherwise.
+numpy_input_fn = with_defaults(input_functions.numpy_input_fn, shuffle=True)
+pandas_input_fn = with_defaults(input_functions.pandas_input_fn, shuffle=True)

@@ -79,9 +79,23 @@ def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:
         raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")
 
 
-def _check_buckets(num_oov_buckets: int) -> None:
+def _checked_kind(key_dtype: Any, num_oov_buckets: int) -> dtypes.DType:
+    """The type of the keys of a table, which may be followed by so many buckets."""
     if num_oov_buckets < 0:
         raise ValueError(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}.")
+    kind = dtypes.as_dtype(key_dtype)
+    if not (kind.is_integer or kind == dtypes.string):
+        raise TypeError("Only integer and string keys are supported.")
+    return kind
+
+
+def _with_buckets(table: HashTable, count: int, hasher_spec: Any, kind: dtypes.DType) -> Any:
+    """A table, with so many ids for other keys."""
+    if not count:
+        return table
+    return lookup.IdTableWithHashBuckets(
+        table, count, hasher_spec=hasher_spec, key_dtype=kind, name="hash_bucket"
+    )
 
 
 @export("contrib.lookup.index_table_from_file", "python.ops.lookup_ops.index_table_from_file")
@@ -102,10 +116,7 @@ def index_table_from_file(
     Other words give `default_value`, or with `num_oov_buckets` one of as many further ids.
     """
     _check_file(vocabulary_file, vocab_size)
-    _check_buckets(num_oov_buckets)
-    kind = dtypes.as_dtype(key_dtype)
-    if not (kind.is_integer or kind == dtypes.string):
-        raise TypeError("Only integer and string keys are supported.")
+    kind = _checked_kind(key_dtype, num_oov_buckets)
     with name_scope(name, "string_to_index"):
         with name_scope(None, "hash_table"):
             # The values of integers read from a file are kept in 64 bits.
@@ -119,11 +130,7 @@ def index_table_from_file(
                 name="table_init",
             )
             table = HashTable(init, default_value, shared_name=init._shared_name)
-        if num_oov_buckets:
-            return lookup.IdTableWithHashBuckets(
-                table, num_oov_buckets, hasher_spec=hasher_spec, key_dtype=kind, name="hash_bucket"
-            )
-        return table
+        return _with_buckets(table, num_oov_buckets, hasher_spec, kind)
 
 
 @export("contrib.lookup.index_table_from_tensor")
@@ -162,10 +169,7 @@ def _index_table_of_list(
 def _index_table(
     mapping: Any, num_oov_buckets: int, default_value: int, hasher_spec: Any, dtype: Any, name: str | None
 ) -> Any:
-    _check_buckets(num_oov_buckets)
-    kind = dtypes.as_dtype(dtype)
-    if not (kind.is_integer or kind == dtypes.string):
-        raise TypeError("Only integer and string keys are supported.")
+    kind = _checked_kind(dtype, num_oov_buckets)
     with name_scope(name, "string_to_index"):
         keys = to_tensor(mapping)
         if keys.dtype.is_integer != kind.is_integer:
@@ -178,11 +182,7 @@ def _index_table(
             wide = cast(keys, dtypes.int64) if keys.dtype.is_integer else keys
             init = lookup.KeyValueTensorInitializer(wide, values, name="table_init")
             table = HashTable(init, default_value)
-        if num_oov_buckets:
-            return lookup.IdTableWithHashBuckets(
-                table, num_oov_buckets, hasher_spec=hasher_spec, key_dtype=kind, name="hash_bucket"
-            )
-        return table
+        return _with_buckets(table, num_oov_buckets, hasher_spec, kind)
 
 
 def _positions(keys: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.contrib.losses.metric_loss_ops import pairwise_distance
 
 _HERE = "contrib.losses.metric_learning"
-_TURNS = 5  # of moving the centers
+_CENTER_ITERATIONS = 5  # of moving the centers
 
 # -- how well clusters fit classes -------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class _Search:
 
     def moved(self, centers: list[int]) -> list[int]:
         """The centers, each moved to the worst place inside of its cluster, some times."""
-        for _ in range(_TURNS):
+        for _ in range(_CENTER_ITERATIONS):
             clusters, centers = self.clusters(centers), list(centers)
             for i in range(len(centers)):
                 members = np.flatnonzero(clusters == i).tolist()

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.api.metrics.base import collect, fitted, metric_variable, ratio
 from tensorfleet.api.metrics.thresholds import KINDS, counts_at_thresholds
-from tensorfleet.api.metrics.top_k import average_precision_at_top_k
+from tensorfleet.api.metrics.top_k import average_precision_at_top_k, precision_at_top_k, recall_at_top_k
 from tensorfleet.api.variables.creation import create_variable
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base import dtypes
@@ -34,21 +34,6 @@ def _counted(kind: str) -> Callable:
 for _kind, _name in KINDS.items():
     publish(_counted(_kind), f"contrib.metrics.streaming_{_name}_at_thresholds")
 publish(find("confusion_matrix"), "contrib.metrics.confusion_matrix")
-
-
-@export("contrib.metrics.streaming_sparse_average_precision_at_top_k")
-def streaming_sparse_average_precision_at_top_k(
-    top_k_predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The average precision of classes that are ranked already, of all items so far."""
-    return average_precision_at_top_k(
-        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
-    )
 
 
 for _name in ("set_difference", "set_intersection", "set_size", "set_union"):
@@ -266,33 +251,21 @@ def _kappa(counts: list[Any], name: str) -> Tensor:
     return find("where")(number > 0, 1.0 - found, find("zeros_like")(found), name=name)
 
 
-@export("contrib.metrics.streaming_sparse_precision_at_top_k")
-def streaming_sparse_precision_at_top_k(
-    top_k_predictions: Any,
-    labels: Any,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """`tf.metrics.precision_at_top_k` with the predictions first."""
-    return find("metrics.precision_at_top_k")(
-        labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
-    )
+# Metrics of classes that are ranked already: what measures them, and their arguments.
+_RANKED = {
+    "streaming_sparse_average_precision_at_top_k": (average_precision_at_top_k, "top_k_predictions, labels"),
+    "streaming_sparse_precision_at_top_k": (precision_at_top_k, "top_k_predictions, labels, class_id=None"),
+    "sparse_recall_at_top_k": (recall_at_top_k, "labels, top_k_predictions, class_id=None"),
+}
 
 
-@export("contrib.metrics.sparse_recall_at_top_k")
-def sparse_recall_at_top_k(
-    labels: Any,
-    top_k_predictions: Any,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """`tf.metrics.recall_at_top_k`."""
-    return find("metrics.recall_at_top_k")(
-        labels, top_k_predictions, None, class_id, weights, metrics_collections, updates_collections, name
-    )
+def _ranked(name: str, metric: Callable, first: str) -> Callable:
+    def measured(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        return metric(predictions_idx=given.pop("top_k_predictions"), **given)
+
+    does = f"`{metric.__name__}` of classes that are ranked already, of all items so far."
+    return function(signature_of(f"{first}, {_LAST}"), name, measured, does)
+
+
+for _name, (_metric, _first) in _RANKED.items():
+    publish(_ranked(_name, _metric, _first), f"contrib.metrics.{_name}")

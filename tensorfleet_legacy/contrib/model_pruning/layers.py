@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.api.layers.convolutional import Conv2D
 from tensorfleet.api.layers.core import Dense
 from tensorfleet.api.layers.rnn_lstm import BasicLSTMCell, LSTMCell
-from tensorfleet.base.arguments import function, like
+from tensorfleet.base.arguments import function, like, taking
 from tensorfleet.base.naming import find
 from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
 from tensorfleet_legacy.contrib.layers.layers import connected, convolution, convolved, fully_connected
@@ -37,41 +37,25 @@ class _MaskedConv2D(_Masked, Conv2D):
     pass
 
 
+def _init_of(base: type, *without: str) -> Any:
+    """The constructor of a cell, without some of its arguments."""
+
+    def make(self: Any, given: dict[str, Any]) -> None:
+        base.__init__(self, **given)  # type: ignore[misc]
+
+    return taking(like(base, without=without))(make)
+
+
 class MaskedBasicLSTMCell(_Masked, BasicLSTMCell):
     """A `BasicLSTMCell` whose kernel is masked."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(num_units, forget_bias, state_is_tuple, activation, reuse, name)
+    __init__ = _init_of(BasicLSTMCell, "dtype", "kwargs")
 
 
 class MaskedLSTMCell(_Masked, LSTMCell):
     """An `LSTMCell` whose kernel is masked."""
 
-    def __init__(
-        self,
-        num_units: int,
-        use_peepholes: bool = False,
-        cell_clip: float | None = None,
-        initializer: Any = None,
-        num_proj: int | None = None,
-        proj_clip: float | None = None,
-        num_unit_shards: int | None = None,
-        num_proj_shards: int | None = None,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: bool | None = None,
-    ) -> None:
-        given = locals()
-        super().__init__(**{name: given[name] for name in given if name not in ("self", "__class__")})
+    __init__ = _init_of(LSTMCell, "name", "dtype", "kwargs")
 
 
 masked_fully_connected = add_arg_scope(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import math
 from collections.abc import Callable, Iterator
@@ -80,8 +81,28 @@ class LARSOptimizer(MomentumOptimizer):
         return [rate, grad, indices, momentum]
 
 
+class ByRows(Optimizer):
+    """An optimizer that updates variables of both kinds alike when their gradient is by rows."""
+
+    @abc.abstractmethod
+    def _apply_rows(self, grad: Any, var: Any, indices: Any) -> Any: ...
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._apply_rows(grad.values, var, grad.indices)
+
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+        return self._apply_rows(grad, handle, indices)
+
+    def _moved(self, var: Any, indices: Any, step: Any, **slots: Any) -> Any:
+        """Takes a step from rows of a variable, and sets the same rows of its slots."""
+        locking = self._use_locking
+        found = [(self.get_slot(var, name), rows) for name, rows in slots.items()]
+        kept = [scatter_update(slot, indices, rows, use_locking=locking) for slot, rows in found]
+        return group(scatter_sub(var, indices, step, use_locking=locking), *kept)
+
+
 @export("contrib.opt.AdaMaxOptimizer")
-class AdaMaxOptimizer(AdamOptimizer):
+class AdaMaxOptimizer(ByRows, AdamOptimizer):
     """Adam that divides by the largest recent gradient. A gradient by rows changes only these rows and their moments."""
 
     __init__ = with_defaults(AdamOptimizer.__init__, name="AdaMax")
@@ -115,16 +136,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         m_rows = beta1 * _rows(m, indices) + (1 - beta1) * grad
         v_rows = apply("Maximum", beta2 * _rows(v, indices), apply("Abs", grad))
         step = lr / (1 - to_tensor(power)) * (m_rows / (v_rows + epsilon))
-        locking = self._use_locking
-        new_m = scatter_update(m, indices, m_rows, use_locking=locking)
-        new_v = scatter_update(v, indices, v_rows, use_locking=locking)
-        return group(scatter_sub(var, indices, step, use_locking=locking), new_m, new_v)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply_rows(grad.values, var, grad.indices)
-
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        return self._apply_rows(grad, handle, indices)
+        return self._moved(var, indices, step, m=m_rows, v=v_rows)
 
     def _finish(self, update_ops: list, name_scope: str) -> Any:
         power = self._get_beta_accumulators()
@@ -133,7 +145,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         return group(*update_ops, update, name=name_scope)
 
 
-class _SignOptimizer(Optimizer):
+class _SignOptimizer(ByRows):
     """Steps by the gradient, times a factor that tells whether it agrees in sign with its running mean."""
 
     _kind = ""
@@ -195,12 +207,6 @@ class _SignOptimizer(Optimizer):
         agreement = decay * apply("Sign", grad) * apply("Sign", mean)
         step = rate * self._multiplier(factor, agreement) * grad
         return group(scatter_sub(var, indices, step, use_locking=self._use_locking), moved)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply_rows(grad.values, var, grad.indices)
-
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        return self._apply_rows(grad, handle, indices)
 
 
 @export("contrib.opt.AddSignOptimizer")

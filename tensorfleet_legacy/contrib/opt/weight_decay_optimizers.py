@@ -19,8 +19,8 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies
 from tensorfleet.ops.array.basic import group, identity
-from tensorfleet.ops.state.scatter_variables import scatter_add, scatter_sub, scatter_update
-from tensorfleet_legacy.contrib.opt.powersign import ByGlobalStep
+from tensorfleet.ops.state.scatter_variables import scatter_add, scatter_sub
+from tensorfleet_legacy.contrib.opt.powersign import ByGlobalStep, ByRows
 
 
 def _gather(var: Any, indices: Any) -> Tensor:
@@ -40,7 +40,7 @@ def _after(gradient: Any) -> Any:
 
 
 @export("contrib.opt.LazyAdamOptimizer")
-class LazyAdamOptimizer(AdamOptimizer):
+class LazyAdamOptimizer(ByRows, AdamOptimizer):
     """Adam that, for a gradient by rows, changes only these rows and their moments."""
 
     def _apply_rows(self, grad: Any, var: Any, indices: Any) -> Any:
@@ -50,16 +50,7 @@ class LazyAdamOptimizer(AdamOptimizer):
         m_rows = beta1 * _gather(m, indices) + (1 - beta1) * grad
         v_rows = beta2 * _gather(v, indices) + (1 - beta2) * apply("Square", grad)
         step = rate * m_rows / (apply("Sqrt", v_rows) + epsilon)
-        locking = self._use_locking
-        new_m = scatter_update(m, indices, m_rows, use_locking=locking)
-        new_v = scatter_update(v, indices, v_rows, use_locking=locking)
-        return group(scatter_sub(var, indices, step, use_locking=locking), new_m, new_v)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply_rows(grad.values, var, grad.indices)
-
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        return self._apply_rows(grad, handle, indices)
+        return self._moved(var, indices, step, m=m_rows, v=v_rows)
 
 
 @export("contrib.opt.LazyAdamGSOptimizer")

@@ -16,19 +16,23 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 
 
-class _LSTMWeights:
+class _LSTMWeights(Layer):
     """The variables of an LSTM whose gates come in the order input, cell, forget, output."""
 
-    _num_units: int
-    _use_peephole: bool
+    def _keep(self, units: int, forget_bias: float, cell_clip: float | None, use_peephole: bool) -> None:
+        self._num_units, self._use_peephole = units, use_peephole
+        self._forget_bias, self._cell_clip = forget_bias, -1.0 if cell_clip is None else cell_clip
 
-    def _make(self, layer: Any, depth: int) -> None:
-        units = self._num_units
-        self._kernel = layer.add_weight("kernel", shape=[depth + units, 4 * units])
-        self._bias = layer.add_weight("bias", shape=[4 * units], initializer=_constant(0.0, layer.dtype))
-        self._diagonals = [
-            layer.add_weight(f"w_{gate}_diag", shape=[units]) for gate in "ifo" if self._use_peephole
-        ]
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables."""
+        units, add = self._num_units, self.add_weight
+        self._kernel = add("kernel", shape=[_depth(input_shape) + units, 4 * units])
+        self._bias = add("bias", shape=[4 * units], initializer=_constant(0.0, self.dtype))
+        self._diagonals = [add(f"w_{gate}_diag", shape=[units]) for gate in "ifo" if self._use_peephole]
+        self.built = True
+
+    def _attrs(self) -> dict[str, Any]:
+        return {n: getattr(self, f"_{n}") for n in ("forget_bias", "cell_clip", "use_peephole")}
 
     def _peepholes(self, dtype: Any) -> list:
         return self._diagonals or [find("zeros")([self._num_units], dtype=dtype)] * 3
@@ -49,10 +53,7 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
         name: str = "lstm_cell",
     ) -> None:
         super().__init__(_reuse=reuse, dtype=dtype, name=name)
-        self._num_units = num_units
-        self._forget_bias = forget_bias
-        self._cell_clip = -1.0 if cell_clip is None else cell_clip
-        self._use_peephole = use_peephole
+        self._keep(num_units, forget_bias, cell_clip, use_peephole)
         self.input_spec = InputSpec(ndim=2)
 
     @property
@@ -60,10 +61,6 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
         return LSTMStateTuple(self._num_units, self._num_units)
 
     output_size = readonly("_num_units")
-
-    def build(self, input_shape: Any) -> None:
-        self._make(self, _depth(input_shape))
-        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
         if len(state) != 2:
@@ -77,9 +74,7 @@ class LSTMBlockCell(_LSTMWeights, LayerCell):
             self._kernel,
             *self._peepholes(inputs.dtype),
             self._bias,
-            forget_bias=self._forget_bias,
-            cell_clip=self._cell_clip,
-            use_peephole=self._use_peephole,
+            **self._attrs(),
         )
         return new_h, LSTMStateTuple(new_c, new_h)
 
@@ -141,17 +136,10 @@ class LSTMBlockFusedCell(_LSTMWeights, LSTMBlockWrapper):
         name: str = "lstm_fused_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
-        self._num_units = num_units
-        self._forget_bias = forget_bias
-        self._cell_clip = -1.0 if cell_clip is None else cell_clip
-        self._use_peephole = use_peephole
+        self._keep(num_units, forget_bias, cell_clip, use_peephole)
         self.input_spec = InputSpec(ndim=3)
 
     num_units = readonly("_num_units", "The number of units.")
-
-    def build(self, input_shape: Any) -> None:
-        self._make(self, _depth(input_shape))
-        self.built = True
 
     def _call_cell(
         self, inputs: Any, initial_cell_state: Any, initial_output: Any, dtype: Any, sequence_length: Any
@@ -169,9 +157,7 @@ class LSTMBlockFusedCell(_LSTMWeights, LSTMBlockWrapper):
             self._kernel,
             *self._peepholes(dtype),
             self._bias,
-            forget_bias=self._forget_bias,
-            cell_clip=self._cell_clip,
-            use_peephole=self._use_peephole,
+            **self._attrs(),
         )
         return cs, hs
 

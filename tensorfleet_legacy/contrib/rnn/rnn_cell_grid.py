@@ -280,23 +280,9 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
         backward_slice_offset: int = 0,
         reuse: bool | None = None,
     ) -> None:
-        super().__init__(
-            num_units,
-            use_peepholes,
-            share_time_frequency_weights,
-            cell_clip,
-            initializer,
-            num_unit_shards,
-            forget_bias,
-            feature_size,
-            frequency_skip,
-            num_frequency_blocks,
-            start_freqindex_list,
-            end_freqindex_list,
-            couple_input_forget_gates,
-            True,
-            reuse,
-        )
+        given = locals()
+        del given["backward_slice_offset"]
+        GridLSTMCell.__init__(**given)
         self._offset = int(backward_slice_offset)
         prefixes = ("fwd_state", "bwd_state")
         self._state_tuple_type = self._named("BidirectionalGridLSTMStateTuple", prefixes)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.api.train.waiting import for_steps
+from tensorfleet.api.train.waiting import step_stall_timer
 from tensorfleet.base.naming import export, find
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import get_default_graph, name_scope
@@ -19,7 +19,7 @@ from tensorfleet_legacy.contrib.layers.optimizers import clip_gradient_norms, mu
 from tensorfleet_legacy.contrib.layers.optimizers import create_train_op as make_train_op
 
 _USE_DEFAULT = 0
-_PATIENCE = 120  # seconds that the threads of a supervisor have to end
+_JOIN_TIMEOUT_SECONDS = 120  # for each thread of a supervisor
 
 
 @export("contrib.slim.learning.create_train_op", "contrib.slim.create_train_op")
@@ -167,7 +167,7 @@ def train(
         if logdir is not None and is_chief and supervisor.saver is not None:
             supervisor.request_stop()
             for service in services:  # a checkpoint that one of them still writes would count as the last
-                service.join(_PATIENCE)
+                service.join(_JOIN_TIMEOUT_SECONDS)
             supervisor.saver.save(sess, supervisor.save_path, global_step=supervisor.global_step)
     return loss
 
@@ -213,7 +213,7 @@ def _loop(supervisor: Any, sess: Any, step_fn: Callable, train_op: Any, step: An
 
 def _wait_for_step(sess: Any, step: Any, number: int) -> None:
     """Waits until the others have made so many steps."""
-    patience = for_steps()
+    patience = step_stall_timer()
     while (now := sess.run(step)) < number:
         patience.look(now, f"global step {number} before starting training; it is {now}")
         time.sleep(1)

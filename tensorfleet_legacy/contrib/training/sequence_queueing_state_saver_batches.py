@@ -30,7 +30,7 @@ from tensorfleet_legacy.contrib.training.sequence_queueing_state_saver_checks im
 _PLACE = "contrib.training.python.training.sequence_queueing_state_saver"
 # A sparse tensor of a whole sequence travels among the sequences, under this name.
 _CONTEXT = "_context_in_seq_"
-_MOST = 100_000_000
+_MAX_KEY_SUFFIX = 100_000_000
 
 
 @export("contrib.training.batch_sequences_with_states")
@@ -66,7 +66,7 @@ def batch_sequences_with_states(
         _context_out(context, sequences, num_unroll)
         sequences, keys, keepers = _by_number(sequences)
         if make_keys_unique:
-            more = find("random_uniform")((), 0, _MOST, dtypes.int32, seed=make_keys_unique_seed)
+            more = find("random_uniform")((), 0, _MAX_KEY_SUFFIX, dtypes.int32, seed=make_keys_unique_seed)
             input_key = text_of(to_tensor(input_key), more)
         saver = SequenceQueueingStateSaver(
             batch_size,

@@ -27,7 +27,7 @@ _OPTIMIZERS = {
     "SGD": "GradientDescentOptimizer",
 }
 DNN_RATE, LINEAR_RATE, BASELINE_RATE, LINEAR_BESIDE_DNN_RATE = 0.05, 0.2, 0.3, 0.005
-_BIG = 64 << 20  # bytes from which an embedding is spread over parameter servers
+_MIN_SLICE_BYTES = 64 << 20  # bytes from which an embedding is spread over parameter servers
 
 
 def optimizer_of(given: Any, rate: float) -> Any:
@@ -194,7 +194,7 @@ def dnn_model_fn(
         _need_dictionary(features)
         chosen = optimizer_of(optimizer, DNN_RATE)
         with find("variable_scope")("dnn", values=tuple(features.values()), partitioner=_partitioner(config)):
-            spread = input_layer_partitioner or _partitioner(config, _BIG)
+            spread = input_layer_partitioner or _partitioner(config, _MIN_SLICE_BYTES)
             network = (feature_columns, sizes, activation_fn, dropout, batch_norm, spread)
             scores = _deep(features, mode, head.logits_dimension, *network)
             return _ended(head, features, mode, scores, labels, optimizer=chosen)
@@ -210,7 +210,7 @@ def linear_model_fn(
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         _need_dictionary(features)
-        spread = partitioner or _partitioner(config, _BIG)
+        spread = partitioner or _partitioner(config, _MIN_SLICE_BYTES)
         with find("variable_scope")("linear", values=tuple(features.values()), partitioner=spread):
             if loss_type:
                 return _ascending(head, features, labels, mode, feature_columns, optimizer, loss_type)
@@ -261,7 +261,7 @@ def combined_model_fn(
         _need_dictionary(features)
         scope_of = find("variable_scope")
         values = tuple(features.values())
-        spread = input_layer_partitioner or _partitioner(config, _BIG)
+        spread = input_layer_partitioner or _partitioner(config, _MIN_SLICE_BYTES)
         optimizers: dict[str, Any] = {}
         parts = []
         if dnn_columns:

@@ -12,7 +12,7 @@ from tensorfleet.api.metrics.means import mean
 from tensorfleet.api.summary.summary import scalar
 from tensorfleet.api.train.global_step import get_global_step
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
-from tensorfleet.api.train.waiting import for_steps
+from tensorfleet.api.train.waiting import step_stall_timer
 from tensorfleet.base import logging
 from tensorfleet.base.naming import find
 from tensorfleet.graph.scopes import GraphKeys, control_dependencies, get_collection
@@ -51,7 +51,7 @@ class _Chooses(SessionRunHook):
         self._unsaved = False
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        patience = for_steps()
+        patience = step_stall_timer()
         while not session.run(self._chosen):
             if self._is_chief:
                 try:
@@ -196,19 +196,9 @@ class ContribKMeansClustering(KMeansClustering):
         config: Any = None,
         feature_columns: Any = None,
     ) -> None:
-        super().__init__(
-            num_clusters,
-            model_dir,
-            initial_clusters,
-            distance_metric,
-            random_seed,
-            use_mini_batch,
-            mini_batch_steps_per_iteration,
-            kmeans_plus_plus_num_retries,
-            relative_tolerance,
-            config,
-            feature_columns,
-        )
+        given = locals()
+        seed = given.pop("random_seed")
+        KMeansClustering.__init__(**given, seed=seed)
 
     def transform(self, input_fn: Callable) -> Iterator[Any]:
         """The distances of each point to all centers, as they are measured."""

@@ -24,15 +24,15 @@ class _Ascends:
         example_id_column: str,
         num_loss_partitions: int,
         num_table_shards: int | None,
-        l1: float,
-        l2: float,
+        symmetric_l1_regularization: float,
+        symmetric_l2_regularization: float,
         adaptive: bool,
     ) -> None:
         self._example_id_column = example_id_column
         self._num_loss_partitions = num_loss_partitions
         self._num_table_shards = num_table_shards
-        self._symmetric_l1_regularization = l1
-        self._symmetric_l2_regularization = l2
+        self._symmetric_l1_regularization = symmetric_l1_regularization
+        self._symmetric_l2_regularization = symmetric_l2_regularization
         self._adaptive = adaptive
 
     def train_step(
@@ -122,14 +122,7 @@ class LinearSDCA(_Ascends):
             raise ValueError("symmetric_l2_regularization should be positive.")
         if symmetric_l1_regularization < 0.0:
             raise ValueError("symmetric_l1_regularization should be non-negative.")
-        super().__init__(
-            example_id_column,
-            num_loss_partitions,
-            num_table_shards,
-            symmetric_l1_regularization,
-            symmetric_l2_regularization,
-            adaptive,
-        )
+        _Ascends.__init__(**locals())
 
     def get_train_step(
         self,
@@ -161,15 +154,9 @@ class SDCAOptimizer(_Ascends):
         adaptive: bool = True,
         partitioner: Any = None,
     ) -> None:
-        super().__init__(
-            example_id_column,
-            num_loss_partitions,
-            num_table_shards,
-            symmetric_l1_regularization,
-            symmetric_l2_regularization,
-            adaptive,
-        )
-        self._partitioner = partitioner
+        given = locals()
+        self._partitioner = given.pop("partitioner")
+        _Ascends.__init__(**given)
 
     example_id_column = readonly("_example_id_column", "The feature that tells examples apart.")
     num_loss_partitions = readonly("_num_loss_partitions", "How many workers train on parts of the data.")

@@ -19,25 +19,20 @@ from tensorfleet_legacy.keras import metrics_confusion as counting
 _CLASS_KEYS = ["class_ids", "classes", "all_class_ids", "all_classes"]
 
 
-def _accuracy(name: str, limit: float) -> Any:
-    return measures.BinaryAccuracy(name=name, threshold=limit)
-
-
-def _precision(name: str, limit: float) -> Any:
-    return counting.Precision(name=name, thresholds=limit)
-
-
-def _recall(name: str, limit: float) -> Any:
-    return counting.Recall(name=name, thresholds=limit)
+# The metrics at a threshold, from their name and the threshold.
+_LIMITED: dict[str, Callable[[str, float], Any]] = {
+    "accuracy": lambda name, limit: measures.BinaryAccuracy(name=name, threshold=limit),
+    "precision": lambda name, limit: counting.Precision(name=name, thresholds=limit),
+    "recall": lambda name, limit: counting.Recall(name=name, thresholds=limit),
+}
 
 
 def _at_thresholds(thresholds: tuple) -> dict[str, tuple[Callable, float]]:
     """What makes each of the metrics with other thresholds than one half, by their key."""
-    kinds = {"accuracy": _accuracy, "precision": _precision, "recall": _recall}
     return {
         f"{name}/positive_threshold_{limit:g}": (kind, limit)
         for limit in thresholds
-        for name, kind in kinds.items()
+        for name, kind in _LIMITED.items()
     }
 
 

@@ -13,7 +13,6 @@ import os
 import re
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
@@ -21,7 +20,7 @@ from tensorfleet.base.naming import export
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.tensor_proto import make_tensor_proto
 from tensorfleet.session.fetches import fetch_plan
-from tensorfleet_legacy.internals.debug.local_cli_wrapper import computed
+from tensorfleet_legacy.internals.debug.local_cli_wrapper import WrappedSession, computed
 
 _DEVICE = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
 _IDENTITY = "DebugIdentity"
@@ -147,7 +146,7 @@ class _Dumps:
     "python.debug.DumpingDebugWrapperSession",
     "python.debug.wrappers.dumping_wrapper.DumpingDebugWrapperSession",
 )
-class DumpingDebugWrapperSession:
+class DumpingDebugWrapperSession(WrappedSession):
     """A session that writes all that its runs compute under a folder. All else is the session's that it is made of.
 
     `watch_fn(fetches, feeds)` gives the `WatchOptions` of each run.
@@ -171,18 +170,6 @@ class DumpingDebugWrapperSession:
         result, values = self._session.run((fetches, watched), feed_dict, options, run_metadata)
         self._dumps.write(graph, fetches, feed_dict, watched, values)
         return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def __enter__(self) -> DumpingDebugWrapperSession:
-        self._session.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> Any:
-        return self._session.__exit__(kind, error, trace)
 
 
 @export("python.debug.DumpingDebugHook", "python.debug.wrappers.hooks.DumpingDebugHook")

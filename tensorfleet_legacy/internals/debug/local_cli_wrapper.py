@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.session.fetches import fetch_plan
 
-_SHOWN = 5  # tensors that one step names
+_MAX_SHOWN_TENSORS = 5  # tensors that one step names
 
 
 class DebugTensorDatum(NamedTuple):
@@ -68,7 +68,7 @@ class _Filters:
         for name, keeps in self._filters.items():
             pairs = zip(tensors, values, strict=True)
             found = [t for t, v in pairs if keeps(DebugTensorDatum(t.op.name, t.value_index, t.op.type), v)]
-            shown = ", ".join(f"{t.name} ({t.op.type})" for t in found[:_SHOWN])
+            shown = ", ".join(f"{t.name} ({t.op.type})" for t in found[:_MAX_SHOWN_TENSORS])
             if found:
                 print(f"tensorfleet: {name}: {len(found)} tensors, the first: {shown}", file=sys.stderr)
 
@@ -100,11 +100,29 @@ def _can_be_seen(tensor: Tensor) -> bool:
     return op._control_flow_context is None and op.graph.is_fetchable(tensor)
 
 
+class WrappedSession:
+    """A session around another one, whose attributes it has."""
+
+    _session: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def __enter__(self) -> Self:
+        self._session.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
+        return self._session.__exit__(kind, error, trace)
+
+
 @export(
     "python.debug.LocalCLIDebugWrapperSession",
     "python.debug.wrappers.local_cli_wrapper.LocalCLIDebugWrapperSession",
 )
-class LocalCLIDebugWrapperSession(_Filters):
+class LocalCLIDebugWrapperSession(WrappedSession, _Filters):
     """A session that applies filters to the tensors of its steps. All else is the session's that it is made of."""
 
     def __init__(
@@ -125,18 +143,6 @@ class LocalCLIDebugWrapperSession(_Filters):
         result, values = self._session.run((fetches, watched), feed_dict, options, run_metadata)
         self._look(watched, values)
         return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def __enter__(self) -> LocalCLIDebugWrapperSession:
-        self._session.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> Any:
-        return self._session.__exit__(kind, error, trace)
 
 
 @export("python.debug.LocalCLIDebugHook", "python.debug.wrappers.hooks.LocalCLIDebugHook")

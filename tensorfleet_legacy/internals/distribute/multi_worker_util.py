@@ -76,7 +76,7 @@ def normalize_cluster_spec(cluster_spec: Any) -> ClusterSpec:
     )
 
 
-def _tasks(cluster_spec: Any) -> dict[str, list]:
+def _tasks(cluster_spec: Any) -> dict[str, Any]:
     return normalize_cluster_spec(cluster_spec).as_dict()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import Any
 
 from tensorfleet.base.naming import export, find, publish_lazily
 from tensorfleet.base.shapes import TensorShape, as_shape
+from tensorfleet_legacy.lazy_names import publish_from
 
 _DATASETS = "python.data.ops.dataset_ops"
 
@@ -75,17 +75,11 @@ _COLUMNS = {
 }
 
 
-def _column(full: str) -> Any:
-    name = full.rpartition(".")[2].lstrip("_")
-    module = next(module for module, names in _COLUMNS.items() if name in names.split())
-    return getattr(importlib.import_module(f"tensorfleet_legacy.feature_column.{module}"), name)
-
-
-for _names in _COLUMNS.values():
-    for _name in _names.split():
-        publish_lazily(_column, f"python.feature_column.feature_column._{_name}")
-        for _place in ("feature_column_v2", "feature_column_lib"):
-            publish_lazily(_column, f"python.feature_column.{_place}.{_name}")
+for _module, _names in _COLUMNS.items():
+    for _place in ("feature_column_v2", "feature_column_lib"):
+        publish_from(f"feature_column.{_module}", _names, f"python.feature_column.{_place}")
+    _underscored = " ".join(f"_{name}={name}" for name in _names.split())
+    publish_from(f"feature_column.{_module}", _underscored, "python.feature_column.feature_column")
 
 
 def _protocol(full: str) -> Any:
@@ -109,42 +103,34 @@ for _kind in ("hash_bucket", "identity", "vocabulary_file", "vocabulary_list"):
         f"python.feature_column.feature_column._categorical_column_with_{_kind}",
     )
 
-# What the modules of columns have besides: where it is here, and its name there.
+# What the modules of columns have besides, by the module here that has it.
 _PARTS_OF_COLUMNS = {
     "feature_column": {
-        "_LazyBuilder": "feature_column_v2_cache.Features",
-        "_transform_features": "feature_column_layers.transform_features",
-        "_LinearModel": "feature_column_layers.LinearModel",
-        "InputLayer": "feature_column_layers.InputLayer",
+        "feature_column_v2_cache": "_LazyBuilder=Features",
+        "feature_column_layers": "_transform_features=transform_features _LinearModel=LinearModel InputLayer",
     },
     "feature_column_v2": {
-        "FeatureTransformationCache": "feature_column_v2_cache.FeatureTransformationCache",
-        "StateManager": "feature_column_v2_state.StateManager",
-        "_StateManagerImpl": "feature_column_v2_state.LayerState",
-        "_transform_features_v2": "feature_column_layers.transform_features_v2",
+        "feature_column_v2_cache": "FeatureTransformationCache",
+        "feature_column_v2_state": "StateManager _StateManagerImpl=LayerState",
+        "feature_column_layers": "_transform_features_v2=transform_features_v2",
     },
     "sequence_feature_column": {
-        "SequenceNumericColumn": "sequence_feature_column.SequenceNumericColumn",
-        "concatenate_context_input": "sequence_feature_column.concatenate_context_input",
-        "_assert_all_equal_and_return": "sequence_feature_column._equal",
+        "sequence_feature_column": """
+            SequenceNumericColumn concatenate_context_input _assert_all_equal_and_return=_equal
+        """,
     },
 }
 _IN_BOTH = {
-    "_collect_leaf_level_keys": "feature_column_v2.leaf_keys",
-    "_to_sparse_input_and_drop_ignore_values": "feature_column_v2_cache.as_sparse",
-    "_verify_static_batch_size_equality": "feature_column_inputs.check_batch_sizes",
+    "feature_column_v2": "_collect_leaf_level_keys=leaf_keys",
+    "feature_column_v2_cache": "_to_sparse_input_and_drop_ignore_values=as_sparse",
+    "feature_column_inputs": "_verify_static_batch_size_equality=check_batch_sizes",
 }
-
-
-def _part(home: str, full: str) -> Any:
-    module, _, name = home.partition(".")
-    return getattr(importlib.import_module(f"tensorfleet_legacy.feature_column.{module}"), name)
-
-
-for _module, _table in _PARTS_OF_COLUMNS.items():
-    _both = {} if _module == "sequence_feature_column" else _IN_BOTH
-    for _name, _home in (_both | _table).items():
-        publish_lazily(functools.partial(_part, _home), f"python.feature_column.{_module}.{_name}")
+for _place, _table in _PARTS_OF_COLUMNS.items():
+    for _module, _names in _table.items():
+        publish_from(f"feature_column.{_module}", _names, f"python.feature_column.{_place}")
+for _module, _names in _IN_BOTH.items():
+    _places = (f"python.feature_column.{place}" for place in ("feature_column", "feature_column_v2"))
+    publish_from(f"feature_column.{_module}", _names, *_places)
 for _place in ("dense_features", "dense_features_v2", "feature_column_lib", "feature_column_v2"):
     publish_lazily(
         lambda _: find("keras.layers.DenseFeatures"), f"python.feature_column.{_place}.DenseFeatures"

@@ -48,7 +48,7 @@ def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | No
     """A value as a tensor; a composite tensor stays as it is."""
     if not isinstance(value, CompositeTensor):
         return find("convert_to_tensor")(value, dtype, name=name)
-    has = getattr(value, "dtype", None)
+    has: Any = getattr(value, "dtype", None)
     if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(has):
         wanted = dtypes.as_dtype(dtype).name
         raise ValueError(f"Tensor conversion dtype mismatch. Requested dtype is {wanted}, Tensor has {has}.")

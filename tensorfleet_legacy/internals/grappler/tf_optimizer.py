@@ -17,9 +17,9 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor_proto import make_tensor_proto
 
 # Graphs with fewer nodes are left alone, unless told otherwise.
-_FEWEST_NODES = 4
+_MIN_NODES = 4
 # A larger constant is computed again rather than kept.
-_MOST_BYTES = 10 << 20
+_MAX_CONSTANT_BYTES = 10 << 20
 _OFF = 2
 _NOT_FOLDED = """
     Placeholder PlaceholderV2 PlaceholderWithDefault Enter Exit NextIteration Switch Merge LoopCond ControlTrigger NoOp
@@ -45,7 +45,7 @@ def OptimizeGraph(
     made.CopyFrom(metagraph.graph_def)
     options = config_proto.graph_options.rewrite_options
     fetched = set(_listed(metagraph, "train_op"))
-    few = len(made.node) < (options.min_graph_nodes or _FEWEST_NODES)
+    few = len(made.node) < (options.min_graph_nodes or _MIN_NODES)
     if options.disable_meta_optimizer or few or not fetched:
         return made
     kept = {name for key in metagraph.collection_def for name in _listed(metagraph, key)} - fetched
@@ -106,7 +106,7 @@ def _fold(graph_def: Any, fetched: set[str], kept: set[str]) -> None:
         values = dict(zip([t.op.name for t in found], session.run(found), strict=True))
     for node in graph_def.node:
         value = values.get(node.name)
-        if value is not None and np.asarray(value).nbytes <= _MOST_BYTES:
+        if value is not None and np.asarray(value).nbytes <= _MAX_CONSTANT_BYTES:
             kind = graph.get_tensor_by_name(f"{node.name}:0").dtype
             constant = type(node)(name=node.name, op="Const", device=node.device)
             constant.attr["dtype"].type = kind.as_datatype_enum

@@ -18,27 +18,22 @@ from tensorfleet.ops.control import nodes
 _UTIL = "python.ops.control_flow_util."
 _OPS = "python.ops.control_flow_ops."
 
-publish(nodes.is_enter, f"{_UTIL}IsLoopEnter")
-
-publish(nodes.is_constant_enter, f"{_UTIL}IsLoopConstantEnter")
-
-publish(nodes.is_exit, f"{_UTIL}IsLoopExit")
-
-publish(nodes.is_switch, f"{_UTIL}IsSwitch")
-
-publish(nodes.is_merge, f"{_UTIL}IsMerge")
-
-publish(nodes.is_loop_switch, f"{_UTIL}IsLoopSwitch")
-
-publish(contexts.output_context, f"{_UTIL}GetOutputContext")
-
-publish(contexts.in_context, f"{_UTIL}OpInContext")
-
-publish(lambda tensor, ctxt: contexts.in_context(tensor.op, ctxt), f"{_UTIL}TensorInContext")
-
-publish(contexts.lies_in, f"{_UTIL}IsContainingContext")
-
-publish(False, f"{_UTIL}ENABLE_CONTROL_FLOW_V2")
+# What is public, or elsewhere, here.
+_SAME: dict[str, Any] = {
+    "IsLoopEnter": nodes.is_enter,
+    "IsLoopConstantEnter": nodes.is_constant_enter,
+    "IsLoopExit": nodes.is_exit,
+    "IsSwitch": nodes.is_switch,
+    "IsMerge": nodes.is_merge,
+    "IsLoopSwitch": nodes.is_loop_switch,
+    "GetOutputContext": contexts.output_context,
+    "OpInContext": contexts.in_context,
+    "TensorInContext": lambda tensor, ctxt: contexts.in_context(tensor.op, ctxt),
+    "IsContainingContext": contexts.lies_in,
+    "ENABLE_CONTROL_FLOW_V2": False,
+}
+for _name, _value in _SAME.items():
+    publish(_value, _UTIL + _name)
 
 
 @export(f"{_UTIL}IsInWhileContext", f"{_UTIL}IsInWhileLoop")

@@ -46,26 +46,6 @@ def sampled_softmax_loss_v2(
     return find("nn.sampled_softmax_loss")(*given, remove_accidental_hits, "div", name, seed)
 
 
-@export("python.ops.nn_impl.moments_v2")
-def moments_v2(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of `x` over some axes."""
-    return find("nn.moments")(x, axes, shift, name, keep_dims=keepdims)
-
-
-@export("python.ops.nn_ops.softmax_v2")
-def softmax_v2(logits: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """`tf.nn.softmax`."""
-    return find("nn.softmax")(logits, axis, name)
-
-
-@export("python.ops.nn_ops.log_softmax_v2")
-def log_softmax_v2(logits: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """`tf.nn.log_softmax`."""
-    return find("nn.log_softmax")(logits, axis, name)
-
-
 @export("python.ops.nn_ops.dropout_v2")
 def dropout_v2(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None

@@ -32,7 +32,7 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 _LOOPS = "python.ops.parallel_for.control_flow_ops"
 _GRADIENTS = "python.ops.parallel_for.gradients"
 #: iterations that are made one by one
-_FEW = 256
+_MAX_UNROLLED_ITERATIONS = 256
 
 publish(vectorized_map, f"{_LOOPS}.vectorized_map")
 
@@ -134,7 +134,7 @@ def _operand(loop_fn: Callable, known: list[Tensor], i: Tensor) -> Tensor:
 
 def _stacked(loop_fn: Callable, iters: Any) -> Any:
     count = constant_value(iters) if isinstance(iters, Tensor) else iters
-    if count is not None and 0 < int(count) <= _FEW:
+    if count is not None and 0 < int(count) <= _MAX_UNROLLED_ITERATIONS:
         return _one_by_one(loop_fn, int(count))
     first = loop_fn(to_tensor(0, dtypes.int32))
     kinds = [None if r is None else to_tensor(r).dtype for r in nest.flatten(first)]

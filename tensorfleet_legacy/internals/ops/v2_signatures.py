@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.base.naming import export, find, homes, publish_lazily
+from tensorfleet.base.naming import export, find, homes, publish, publish_lazily
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.sparse_tensor import SparseTensor
 
@@ -79,6 +79,7 @@ _REORDERED = """
     nn_impl.batch_norm_with_global_normalization_v2 | nn.batch_norm_with_global_normalization | input mean variance beta gamma variance_epsilon scale_after_normalization name
     nn_impl.depthwise_conv2d_v2 | nn.depthwise_conv2d | input filter strides padding data_format dilations name
     nn_impl.l2_normalize_v2 | nn.l2_normalize | x axis epsilon name
+    nn_impl.moments_v2 | nn.moments | x axes shift keepdims=keep_dims:False name
     nn_impl.normalize | linalg.normalize | tensor ord axis name
     nn_impl.separable_conv2d_v2 | nn.separable_conv2d | input depthwise_filter pointwise_filter strides padding data_format dilations name
     nn_impl.sigmoid_cross_entropy_with_logits_v2 | nn.sigmoid_cross_entropy_with_logits | labels logits name
@@ -100,8 +101,10 @@ _REORDERED = """
     nn_ops.fractional_avg_pool_v2 | nn.fractional_avg_pool | value pooling_ratio pseudo_random overlapping seed name
     nn_ops.fractional_max_pool_v2 | nn.fractional_max_pool | value pooling_ratio pseudo_random overlapping seed name
     nn_ops.in_top_k_v2 | nn.in_top_k | targets predictions k name
+    nn_ops.log_softmax_v2 | nn.log_softmax | logits axis name
     nn_ops.max_pool_with_argmax_v2 | nn.max_pool_with_argmax | input ksize strides padding data_format output_dtype include_batch_in_index name
     nn_ops.pool_v2 | nn.pool | input window_shape pooling_type strides padding:VALID data_format dilations name
+    nn_ops.softmax_v2 | nn.softmax | logits axis name
     nn_ops.softmax_cross_entropy_with_logits_v2_helper | nn.softmax_cross_entropy_with_logits_v2 | labels logits axis name dim
     nn_ops.sparse_softmax_cross_entropy_with_logits_v2 | nn.sparse_softmax_cross_entropy_with_logits | labels logits name
     numerics.verify_tensor_all_finite_v2 | verify_tensor_all_finite | x message name
@@ -187,27 +190,21 @@ def batch_to_space_v2(input: Any, block_shape: Any, crops: Any, name: str | None
     return find("batch_to_space_nd")(input, blocks, crops, name=name)
 
 
-@export("python.ops.sparse_ops.sparse_reduce_max_v2")
-def sparse_reduce_max_v2(
-    sp_input: SparseTensor,
-    axis: Any = None,
-    keepdims: Any = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Tensor | SparseTensor:
-    """The largest values along dimensions of a sparse tensor, dense or sparse."""
-    reduce = find("sparse_reduce_max_sparse" if output_is_sparse else "sparse_reduce_max")
-    return reduce(sp_input, axis, keepdims)
+def _sparse_reduction(kind: str) -> Callable:
+    def reduce_v2(
+        sp_input: SparseTensor,
+        axis: Any = None,
+        keepdims: Any = None,
+        output_is_sparse: bool = False,
+        name: str | None = None,
+    ) -> Tensor | SparseTensor:
+        """The sums, or the largest values, along dimensions of a sparse tensor: dense or sparse."""
+        reduce = find(f"sparse_reduce_{kind}{'_sparse' if output_is_sparse else ''}")
+        return reduce(sp_input, axis, keepdims)
+
+    reduce_v2.__name__ = reduce_v2.__qualname__ = f"sparse_reduce_{kind}_v2"
+    return reduce_v2
 
 
-@export("python.ops.sparse_ops.sparse_reduce_sum_v2")
-def sparse_reduce_sum_v2(
-    sp_input: SparseTensor,
-    axis: Any = None,
-    keepdims: Any = None,
-    output_is_sparse: bool = False,
-    name: str | None = None,
-) -> Tensor | SparseTensor:
-    """The sums along dimensions of a sparse tensor, dense or sparse."""
-    reduce = find("sparse_reduce_sum_sparse" if output_is_sparse else "sparse_reduce_sum")
-    return reduce(sp_input, axis, keepdims)
+for _kind in ("max", "sum"):
+    publish(_sparse_reduction(_kind), f"python.ops.sparse_ops.sparse_reduce_{_kind}_v2")

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tensorfleet.base.naming import export, publish, publish_lazily
+from tensorfleet.base.naming import export, publish
 from tensorfleet.base.platform.compat import as_bytes, as_text
+from tensorfleet_legacy.lazy_names import publish_from
 
 _PLACE = "python.saved_model.model_utils."
 _KEYS = f"{_PLACE}mode_keys."
@@ -16,22 +17,14 @@ for _mode in ("train", "eval"):
     publish(_mode, f"python.saved_model.signature_constants.DEFAULT_{_mode.upper()}_SIGNATURE_DEF_KEY")
 
 
-def _output(name: str) -> Any:
-    called = {"_SupervisedOutput": "SupervisedOutput"}
-    short = name.rpartition(".")[2]
-    return getattr(
-        importlib.import_module("tensorfleet_legacy.estimator.export_output"), called.get(short, short)
-    )
-
-
-_OUTPUTS = "ExportOutput ClassificationOutput RegressionOutput PredictOutput _SupervisedOutput TrainOutput EvalOutput"
-publish_lazily(_output, *(f"{_PLACE}export_output.{name}" for name in _OUTPUTS.split()))
-publish_lazily(
-    lambda _: _output("outputs_for_mode"),
-    f"{_PLACE}export_utils.export_outputs_for_mode",
-    f"{_PLACE}export_outputs_for_mode",
-)
-publish_lazily(lambda _: _output("checked_outputs"), f"{_PLACE}export_utils.get_export_outputs")
+_OUTPUT = "estimator.export_output"
+_OUTPUTS = """
+    ExportOutput ClassificationOutput RegressionOutput PredictOutput _SupervisedOutput=SupervisedOutput TrainOutput
+    EvalOutput
+"""
+_UTILS = "export_outputs_for_mode=outputs_for_mode export_utils.export_outputs_for_mode=outputs_for_mode"
+publish_from(_OUTPUT, _OUTPUTS, f"{_PLACE}export_output")
+publish_from(_OUTPUT, f"{_UTILS} export_utils.get_export_outputs=checked_outputs", _PLACE.rstrip("."))
 
 
 @export(f"{_PLACE}export_utils.build_all_signature_defs", f"{_PLACE}build_all_signature_defs")
@@ -42,7 +35,7 @@ def build_all_signature_defs(
     serving_only: bool = True,
 ) -> dict:
     """The signatures of what a model gives, by name; those that serving cannot use are left out of `serving_only`."""
-    make = _output("signatures")
+    make = importlib.import_module("tensorfleet_legacy.estimator.export_output").signatures
     return make(receiver_tensors, export_outputs, receiver_tensors_alternatives, serving_only)
 
 

@@ -48,58 +48,36 @@ publish_replaceable(f"{_TRAINING}.evaluation.time", evaluation)
 publish_replaceable(f"{_TRAINING}.session_manager.time", session_manager)
 publish_replaceable(f"{_TRAINING}.supervisor.time", supervisor_threads)
 
-publish(checkpoint_state.meta_graph_filename, f"{_TRAINING}.checkpoint_management.meta_graph_filename")
-
-publish(checkpoint_state._state_path, f"{_TRAINING}.checkpoint_management._GetCheckpointFilename")
-
-publish(checkpoint_state.checkpoint_exists, f"{_TRAINING}.checkpoint_management.checkpoint_exists_internal")
-
-publish(scaffold.default_saver, f"{_TRAINING}.saver._get_saver_or_default")
-
-publish(monitored_session.USE_DEFAULT, f"{_TRAINING}.monitored_session.USE_DEFAULT")
-
-publish(session_manager._name, f"{_TRAINING}.session_manager._maybe_name")
-
-publish(server_def.server_def_of, f"{_TRAINING}.server_lib._make_server_def")
-
-publish(device_setter.STANDARD_PS_OPS, f"{_TRAINING}.device_setter.STANDARD_PS_OPS")
-
-publish(device_setter.RoundRobinStrategy, f"{_TRAINING}.device_setter._RoundRobinStrategy")
-
-publish(hooks.graph_element, f"{_TRAINING}.basic_session_run_hooks._as_graph_element")
-
-publish(monitored_session._MonitoredSession, f"{_TRAINING}.monitored_session._MonitoredSession")
-
-publish(optimizer._deduplicate_indexed_slices, f"{_TRAINING}.optimizer._deduplicate_indexed_slices")
-
-publish(optimizer._var_key, f"{_TRAINING}.optimizer._var_key")
-
-publish(hooks.STEP_READ, f"{_TRAINING}.training_util.GLOBAL_STEP_READ_KEY")
-
-publish(
-    sync_replicas._SyncReplicasOptimizerHook,
-    f"{_TRAINING}.sync_replicas_optimizer._SyncReplicasOptimizerHook",
-)
-
-publish(EventFileWriter, "python.summary.writer.event_file_writer.EventFileWriter")
-
-publish(EventFileWriter, "python.summary.writer.writer.EventFileWriter")
-
-for _kind in (saveables.SaveableObject, saveables.SaveSpec):
-    publish(_kind, f"{_TRAINING}.saving.saveable_object.{_kind.__name__}")
-
-publish(saveables.by_name, f"{_TRAINING}.saving.saveable_object_util.op_list_to_dict")
-
-publish(saveables.saveables_of, f"{_TRAINING}.saving.saveable_object_util.validate_and_slice_inputs")
-
-_UTIL = f"{_TRAINING}.saving.saveable_object_util"
-
-publish(saver_builder.VariableSaveable, f"{_UTIL}.ReferenceVariableSaveable")
-
-publish(saveables.ResourceSaveable, f"{_UTIL}.ResourceVariableSaveable")
-
-for _place in ("tracking", "checkpointable"):
-    publish(saveables.VARIABLE_VALUE_KEY, f"{_TRAINING}.{_place}.base.VARIABLE_VALUE_KEY")
+# What is public, or elsewhere, here.
+_SAME: dict[str, Any] = {
+    "checkpoint_management.meta_graph_filename": checkpoint_state.meta_graph_filename,
+    "checkpoint_management._GetCheckpointFilename": checkpoint_state._state_path,
+    "checkpoint_management.checkpoint_exists_internal": checkpoint_state.checkpoint_exists,
+    "saver._get_saver_or_default": scaffold.default_saver,
+    "monitored_session.USE_DEFAULT": monitored_session.USE_DEFAULT,
+    "monitored_session._MonitoredSession": monitored_session._MonitoredSession,
+    "session_manager._maybe_name": session_manager._name,
+    "server_lib._make_server_def": server_def.server_def_of,
+    "device_setter.STANDARD_PS_OPS": device_setter.STANDARD_PS_OPS,
+    "device_setter._RoundRobinStrategy": device_setter.RoundRobinStrategy,
+    "basic_session_run_hooks._as_graph_element": hooks.graph_element,
+    "optimizer._deduplicate_indexed_slices": optimizer._deduplicate_indexed_slices,
+    "optimizer._var_key": optimizer._var_key,
+    "training_util.GLOBAL_STEP_READ_KEY": hooks.STEP_READ,
+    "sync_replicas_optimizer._SyncReplicasOptimizerHook": sync_replicas._SyncReplicasOptimizerHook,
+    "saving.saveable_object.SaveableObject": saveables.SaveableObject,
+    "saving.saveable_object.SaveSpec": saveables.SaveSpec,
+    "saving.saveable_object_util.op_list_to_dict": saveables.by_name,
+    "saving.saveable_object_util.validate_and_slice_inputs": saveables.saveables_of,
+    "saving.saveable_object_util.ReferenceVariableSaveable": saver_builder.VariableSaveable,
+    "saving.saveable_object_util.ResourceVariableSaveable": saveables.ResourceSaveable,
+    "tracking.base.VARIABLE_VALUE_KEY": saveables.VARIABLE_VALUE_KEY,
+    "checkpointable.base.VARIABLE_VALUE_KEY": saveables.VARIABLE_VALUE_KEY,
+}
+for _name, _value in _SAME.items():
+    publish(_value, f"{_TRAINING}.{_name}")
+for _place in ("event_file_writer", "writer"):
+    publish(EventFileWriter, f"python.summary.writer.{_place}.EventFileWriter")
 
 
 @export(f"{_TRAINING}.checkpoint_management.update_checkpoint_state_internal")

@@ -98,6 +98,42 @@ def _of_imagenet(file: str, otherwise: str) -> Path:
     return path
 
 
+def application(
+    name: str,
+    does: str,
+    saved_as: str,
+    layers: Callable[[Any], Any],
+    *,
+    size: int = 224,
+    least: int = 32,
+    top: Callable[[Any, int], Any] = classifier,
+) -> Callable[..., Model]:
+    """A function of `tf.keras.applications` that makes a network for images of `size`.
+
+    `layers` maps the input to the features, and `top` maps those to the probabilities of the classes. `saved_as` is
+    the name of the model and the beginning of the name of its file of weights; `does` is the docstring.
+    """
+
+    def network(
+        include_top: bool = True,
+        weights: Any = "imagenet",
+        input_tensor: Any = None,
+        input_shape: Any = None,
+        pooling: str | None = None,
+        classes: int = 1000,
+        **kwargs: Any,
+    ) -> Model:
+        starts(weights, include_top, classes)
+        inputs = image_input(input_tensor, input_shape, size, least, include_top)
+        x = layers(inputs)
+        x = top(x, classes) if include_top else pooled(x, pooling)
+        return finished(inputs, x, saved_as, weights, file_of(saved_as, include_top))
+
+    network.__name__ = network.__qualname__ = name
+    network.__doc__ = does
+    return network
+
+
 def half_padding(x: Any, size: int) -> tuple:
     """The zeros around an image before a convolution that halves it."""
     first = 2 if channel_axis() == 1 else 1

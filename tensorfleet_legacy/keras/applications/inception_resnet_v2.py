@@ -54,18 +54,7 @@ def _block(x: Any, kind: str, number: int, scale: float, active: bool = True) ->
     return Activation("relu", name=f"{name}_ac")(x) if active else x
 
 
-def InceptionResNetV2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The second of these networks."""
-    common.starts(weights, include_top, classes)
-    inputs = common.image_input(input_tensor, input_shape, 299, 75, include_top)
+def _layers(inputs: Any) -> Any:
     x = _convs(inputs, [(32, 3, 2, "valid"), (32, 3, 1, "valid"), (64, 3)])
     x = MaxPooling2D(3, strides=2)(x)
     x = _convs(x, [(80, 1, 1, "valid"), (192, 3, 1, "valid")])
@@ -85,7 +74,14 @@ def InceptionResNetV2(
     for i in range(1, 10):
         x = _block(x, "block8", i, 0.2)
     x = _block(x, "block8", 10, 1.0, active=False)
-    x = _conv(x, 1536, 1, name="conv_7b")
-    x = common.classifier(x, classes) if include_top else common.pooled(x, pooling)
-    file = common.file_of("inception_resnet_v2", include_top)
-    return common.finished(inputs, x, "inception_resnet_v2", weights, file)
+    return _conv(x, 1536, 1, name="conv_7b")
+
+
+InceptionResNetV2 = common.application(
+    "InceptionResNetV2",
+    "The Inception network with residual connections, version 2 (Szegedy et al. 2016).",
+    "inception_resnet_v2",
+    _layers,
+    size=299,
+    least=75,
+)

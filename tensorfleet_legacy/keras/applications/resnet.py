@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tensorfleet_legacy.keras.applications import imagenet_utils as common
@@ -65,9 +67,8 @@ def _stack_v2(x: Any, filters: int, count: int, stride: int, name: str) -> Any:
     return x
 
 
-def _resnet(name: str, counts: tuple, second: bool, given: dict[str, Any]) -> Any:
-    common.starts(given["weights"], given["include_top"], given["classes"])
-    inputs = common.image_input(given["input_tensor"], given["input_shape"], 224, 32, given["include_top"])
+def _resnet(counts: tuple[int, ...], second: bool, inputs: Any) -> Any:
+    """The layers of a residual network of the first or second version, in stacks of so many blocks."""
     x = ZeroPadding2D(((3, 3), (3, 3)), name="conv1_pad")(inputs)
     x = Conv2D(64, 7, strides=2, name="conv1_conv")(x)
     if not second:
@@ -77,91 +78,24 @@ def _resnet(name: str, counts: tuple, second: bool, given: dict[str, Any]) -> An
     strides = (2, 2, 2, 1) if second else (1, 2, 2, 2)
     for i, (count, stride) in enumerate(zip(counts, strides, strict=True)):
         x = (_stack_v2 if second else _stack)(x, 64 * 2**i, count, stride, f"conv{i + 2}")
-    if second:
-        x = _relu(_norm(x, "post_bn"), "post_relu")
-    if given["include_top"]:
-        x = common.classifier(x, given["classes"], "probs")
-    else:
-        x = common.pooled(x, given["pooling"])
-    return common.finished(inputs, x, name, given["weights"], common.file_of(name, given["include_top"]))
+    return _relu(_norm(x, "post_bn"), "post_relu") if second else x
 
 
-def ResNet50(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The residual network of fifty layers (He et al. 2015)."""
-    return _resnet("resnet50", (3, 4, 6, 3), False, locals())
+_COUNTS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 
 
-def ResNet101(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The residual network of 101 layers."""
-    return _resnet("resnet101", (3, 4, 23, 3), False, locals())
+def _residual(depth: int, second: bool, does: str) -> Callable[..., Any]:
+    name = f"ResNet{depth}{'V2' if second else ''}"
+    layers = partial(_resnet, _COUNTS[depth], second)
+    return common.application(name, does, name.lower(), layers, top=partial(common.classifier, name="probs"))
 
 
-def ResNet152(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The residual network of 152 layers."""
-    return _resnet("resnet152", (3, 8, 36, 3), False, locals())
-
-
-def ResNet50V2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The second residual network of fifty layers (He et al. 2016)."""
-    return _resnet("resnet50v2", (3, 4, 6, 3), True, locals())
-
-
-def ResNet101V2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The second residual network of 101 layers."""
-    return _resnet("resnet101v2", (3, 4, 23, 3), True, locals())
-
-
-def ResNet152V2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The second residual network of 152 layers."""
-    return _resnet("resnet152v2", (3, 8, 36, 3), True, locals())
+ResNet50 = _residual(50, False, "The residual network of fifty layers (He et al. 2015).")
+ResNet101 = _residual(101, False, "The residual network of 101 layers.")
+ResNet152 = _residual(152, False, "The residual network of 152 layers.")
+ResNet50V2 = _residual(50, True, "The second residual network of fifty layers (He et al. 2016).")
+ResNet101V2 = _residual(101, True, "The second residual network of 101 layers.")
+ResNet152V2 = _residual(152, True, "The second residual network of 152 layers.")
 
 
 def _growing(x: Any, name: str) -> Any:
@@ -180,9 +114,8 @@ def _halving(x: Any, name: str) -> Any:
     return AveragePooling2D(2, strides=2, name=f"{name}_pool")(x)
 
 
-def _densenet(name: str, counts: tuple, given: dict[str, Any]) -> Any:
-    common.starts(given["weights"], given["include_top"], given["classes"])
-    inputs = common.image_input(given["input_tensor"], given["input_shape"], 224, 32, given["include_top"])
+def _densenet(counts: tuple[int, ...], inputs: Any) -> Any:
+    """The layers of a network of dense blocks of so many layers."""
     x = ZeroPadding2D(((3, 3), (3, 3)))(inputs)
     x = Conv2D(64, 7, strides=2, use_bias=False, name="conv1/conv")(x)
     x = _relu(_norm(x, "conv1/bn"), "conv1/relu")
@@ -192,48 +125,18 @@ def _densenet(name: str, counts: tuple, given: dict[str, Any]) -> Any:
             x = _growing(x, f"conv{i}_block{j}")
         if i < 5:
             x = _halving(x, f"pool{i}")
-    x = _relu(_norm(x, "bn"), "relu")
-    if given["include_top"]:
-        x = common.classifier(x, given["classes"], "fc1000")
-    else:
-        x = common.pooled(x, given["pooling"])
-    return common.finished(inputs, x, name, given["weights"], common.file_of(name, given["include_top"]))
+    return _relu(_norm(x, "bn"), "relu")
 
 
-def DenseNet121(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The network of 121 layers each of which sees all before it in its block (Huang et al. 2016)."""
-    return _densenet("densenet121", (6, 12, 24, 16), locals())
+def _dense(name: str, counts: tuple[int, ...], does: str) -> Callable[..., Any]:
+    top = partial(common.classifier, name="fc1000")
+    return common.application(name, does, name.lower(), partial(_densenet, counts), top=top)
 
 
-def DenseNet169(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The same with 169 layers."""
-    return _densenet("densenet169", (6, 12, 32, 32), locals())
-
-
-def DenseNet201(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The same with 201 layers."""
-    return _densenet("densenet201", (6, 12, 48, 32), locals())
+DenseNet121 = _dense(
+    "DenseNet121",
+    (6, 12, 24, 16),
+    "The network of 121 layers, each of which sees all before it in its block (Huang et al. 2016).",
+)
+DenseNet169 = _dense("DenseNet169", (6, 12, 32, 32), "DenseNet with 169 layers.")
+DenseNet201 = _dense("DenseNet201", (6, 12, 48, 32), "DenseNet with 201 layers.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tensorfleet_legacy.keras import backend as state
@@ -20,48 +21,36 @@ from tensorfleet_legacy.keras.layers.local import DepthwiseConv2D
 from tensorfleet_legacy.keras.layers.merge import add, concatenate
 
 
-def _vgg(name: str, depths: tuple, given: dict[str, Any]) -> Any:
-    common.starts(given["weights"], given["include_top"], given["classes"])
-    inputs = common.image_input(given["input_tensor"], given["input_shape"], 224, 32, given["include_top"])
-    x = inputs
+def _vgg(depths: tuple[int, ...], x: Any) -> Any:
+    """The layers of a network of five blocks of so many convolutions."""
     for block, (depth, filters) in enumerate(zip(depths, (64, 128, 256, 512, 512), strict=True), 1):
         for i in range(1, depth + 1):
             x = Conv2D(filters, (3, 3), activation="relu", padding="same", name=f"block{block}_conv{i}")(x)
         x = MaxPooling2D((2, 2), strides=(2, 2), name=f"block{block}_pool")(x)
-    if given["include_top"]:
-        x = Flatten(name="flatten")(x)
-        for i in (1, 2):
-            x = Dense(4096, activation="relu", name=f"fc{i}")(x)
-        x = Dense(given["classes"], activation="softmax", name="predictions")(x)
-    else:
-        x = common.pooled(x, given["pooling"])
-    return common.finished(inputs, x, name, given["weights"], common.file_of(name, given["include_top"]))
+    return x
 
 
-def VGG16(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The network of sixteen layers of Simonyan and Zisserman."""
-    return _vgg("vgg16", (2, 2, 3, 3, 3), locals())
+def _vgg_top(x: Any, classes: int) -> Any:
+    x = Flatten(name="flatten")(x)
+    for i in (1, 2):
+        x = Dense(4096, activation="relu", name=f"fc{i}")(x)
+    return Dense(classes, activation="softmax", name="predictions")(x)
 
 
-def VGG19(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The network of nineteen layers of Simonyan and Zisserman."""
-    return _vgg("vgg19", (2, 2, 4, 4, 4), locals())
+VGG16 = common.application(
+    "VGG16",
+    "The network of sixteen layers of Simonyan and Zisserman.",
+    "vgg16",
+    partial(_vgg, (2, 2, 3, 3, 3)),
+    top=_vgg_top,
+)
+VGG19 = common.application(
+    "VGG19",
+    "The network of nineteen layers of Simonyan and Zisserman.",
+    "vgg19",
+    partial(_vgg, (2, 2, 4, 4, 4)),
+    top=_vgg_top,
+)
 
 
 def _normal_relu(x: Any, bn: str, relu: str, **options: Any) -> Any:
@@ -225,18 +214,7 @@ def _xception_down(x: Any, filters: tuple[int, int], block: int) -> Any:
     return add([x, past])
 
 
-def Xception(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """A network of separable convolutions (Chollet 2017)."""
-    common.starts(weights, include_top, classes)
-    inputs = common.image_input(input_tensor, input_shape, 299, 71, include_top)
+def _xception(inputs: Any) -> Any:
     axis, x = common.channel_axis(), inputs
     for i, (filters, stride) in enumerate(((32, 2), (64, 1)), 1):
         x = Conv2D(filters, (3, 3), strides=stride, use_bias=False, name=f"block1_conv{i}")(x)
@@ -253,8 +231,17 @@ def Xception(
     x = _xception_down(x, (728, 1024), 13)
     for i, filters in ((1, 1536), (2, 2048)):
         x = Activation("relu", name=f"block14_sepconv{i}_act")(_separable(x, filters, f"block14_sepconv{i}"))
-    x = common.classifier(x, classes) if include_top else common.pooled(x, pooling)
-    return common.finished(inputs, x, "xception", weights, common.file_of("xception", include_top))
+    return x
+
+
+Xception = common.application(
+    "Xception",
+    "A network of separable convolutions (Chollet 2017).",
+    "xception",
+    _xception,
+    size=299,
+    least=71,
+)
 
 
 def _conv(x: Any, filters: int, rows: int, columns: int, stride: int = 1, padding: str = "same") -> Any:
@@ -289,18 +276,7 @@ def _inception_wide(x: Any, middle: int, name: str) -> Any:
     return concatenate(parts, axis=common.channel_axis(), name=name)
 
 
-def InceptionV3(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    **kwargs: Any,
-) -> Any:
-    """The third Inception network (Szegedy et al. 2015)."""
-    common.starts(weights, include_top, classes)
-    inputs = common.image_input(input_tensor, input_shape, 299, 75, include_top)
+def _inception_v3(inputs: Any) -> Any:
     axis = common.channel_axis()
     x = _convs(inputs, (32, 3, 3, 2, "valid"), (32, 3, 3, 1, "valid"), (64, 3, 3))
     x = MaxPooling2D((3, 3), strides=(2, 2))(x)
@@ -321,6 +297,14 @@ def InceptionV3(
         parts = [_conv(x, 320, 1, 1), _fork(_conv(x, 384, 1, 1), f"mixed9_{i}")]
         parts += [_fork(_convs(x, (448, 1, 1), (384, 3, 3))), _conv(_mean_pool(x), 192, 1, 1)]
         x = concatenate(parts, axis=axis, name=f"mixed{9 + i}")
-    x = common.classifier(x, classes) if include_top else common.pooled(x, pooling)
-    file = common.file_of("inception_v3", include_top)
-    return common.finished(inputs, x, "inception_v3", weights, file)
+    return x
+
+
+InceptionV3 = common.application(
+    "InceptionV3",
+    "The third Inception network (Szegedy et al. 2015).",
+    "inception_v3",
+    _inception_v3,
+    size=299,
+    least=75,
+)

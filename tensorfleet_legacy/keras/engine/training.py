@@ -105,7 +105,7 @@ class Trained(Inspected):
         with session.graph.as_default():
             met = session.graph.__dict__.get("_workers_met")
             if met is None:
-                met = workers._add_up([constant(1.0)], context.ReduceOp.SUM)[0]
+                met = workers._sum_over_workers([constant(1.0)], context.ReduceOp.SUM)[0]
                 session.graph.__dict__["_workers_met"] = met
         try:
             session.run(met)

@@ -14,9 +14,8 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.keras import activations as getting
 from tensorfleet_legacy.keras import backend as state
 from tensorfleet_legacy.keras import backend_convolution as computing_more
-from tensorfleet_legacy.keras.engine.base_layer import Layer
-from tensorfleet_legacy.keras.layers.recurrent import RNN
-from tensorfleet_legacy.keras.layers.recurrent_cells import OF_CELL, StepCell, forgetting_little
+from tensorfleet_legacy.keras.layers.recurrent import RNN, Recurrent
+from tensorfleet_legacy.keras.layers.recurrent_cells import OF_CELL, StepCell
 
 _BEFORE = (
     "filters, kernel_size, strides=(1, 1), padding='valid', data_format=None, dilation_rate=(1, 1), activation='tanh', "
@@ -66,13 +65,6 @@ class ConvLSTM2DCell(StepCell):
         self.bias = self._weight("bias", (columns,), "bias") if self.use_bias else None
         self.built = True
 
-    def _weight(self, name: str, dims: tuple, part: str) -> Any:
-        if name != "bias" or not self.unit_forget_bias:
-            return super()._weight(name, dims, part)
-        first = forgetting_little(self.bias_initializer, self.filters, dims[0])
-        others = {w: getattr(self, f"bias_{w}") for w in ("regularizer", "constraint")}
-        return self.add_weight(name, dims, initializer=first, **others)
-
     def _convolved(self, x: Tensor, kernel: Any, masks: list | None, outer: bool) -> list[Tensor]:
         """Each gate's convolution of an input or of a state."""
         first = self.data_format == "channels_first"
@@ -102,7 +94,7 @@ class ConvLSTM2DCell(StepCell):
         return made, (made, cell)
 
 
-class ConvLSTM2D(RNN):
+class ConvLSTM2D(Recurrent):
     """Long short-term memory of sequences of images: [batch, time, rows, columns, channels]."""
 
     @taking(
@@ -116,16 +108,10 @@ class ConvLSTM2D(RNN):
     def __init__(self, given: dict[str, Any]) -> None:
         own = {key: given.pop(key) for key in _OWN}
         regularizer = getting.regularizer(given.pop("activity_regularizer"))
-        super().__init__(ConvLSTM2DCell(**own), activity_regularizer=regularizer, **given)
+        RNN.__init__(self, ConvLSTM2DCell(**own), activity_regularizer=regularizer, **given)
 
     def _first_spec(self) -> Any:
         return InputSpec(ndim=5)
-
-    def call(  # type: ignore[override]
-        self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
-    ) -> Any:
-        """Runs through the sequence."""
-        return super().call(inputs, mask, training, initial_state)
 
     def get_initial_state(self, inputs: Any) -> list:
         """Two states of zeros, of the size that the convolution of an image gives."""
@@ -175,16 +161,11 @@ class ConvLSTM2D(RNN):
         return [whole, *(TensorShape(state_shape) for _ in range(2))] if self.return_state else whole
 
     def get_config(self) -> dict[str, Any]:
-        config = {key: value for key, value in super().get_config().items() if key != "cell"}
+        config = {key: value for key, value in RNN.get_config(self).items() if key != "cell"}
         config |= {key: getting.serialized(getattr(self.cell, key)) for key in _OWN}
         for key in ("unroll", "time_major"):
             config.pop(key, None)
         return {**config, "activity_regularizer": getting.serialized(self.activity_regularizer)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Layer:  # type: ignore[override]
-        """A layer from what `get_config` gave."""
-        return cls(**config)
 
 
 for _name in _OWN:

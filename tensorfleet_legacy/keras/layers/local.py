@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tensorfleet.api.layers.specs import InputSpec, tuple_of
+from tensorfleet.base.arguments import with_defaults
 from tensorfleet.base.naming import find
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Tensor
@@ -115,6 +116,30 @@ class _Local(_Weighted):
     filters: int
     use_bias: bool
 
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        implementation: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        if padding.lower() != "valid":
+            name = f"LocallyConnected{self._rank}D"
+            raise ValueError(f'Invalid border mode for {name} (only "valid" is supported): {padding}')
+        self._begin(self._rank, locals())
+
     def build(self, input_shape: Any) -> None:
         dims = TensorShape(input_shape).as_list()
         first = self.data_format == "channels_first"
@@ -148,61 +173,13 @@ class LocallyConnected1D(_Local):
     """A convolution along sequences with a kernel of its own at each step."""
 
     _rank = 1
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        implementation: int = 1,
-        **kwargs: Any,
-    ) -> None:
-        _check_valid(padding, "LocallyConnected1D")
-        self._begin(1, locals())
+    __init__ = with_defaults(_Local.__init__, strides=1)
 
 
 class LocallyConnected2D(_Local):
     """A convolution over images with a kernel of its own at each place."""
 
     _rank = 2
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        implementation: int = 1,
-        **kwargs: Any,
-    ) -> None:
-        _check_valid(padding, "LocallyConnected2D")
-        self._begin(2, locals())
-
-
-def _check_valid(padding: str, name: str) -> None:
-    if padding.lower() != "valid":
-        raise ValueError(f'Invalid border mode for {name} (only "valid" is supported): {padding}')
 
 
 def local_conv1d(

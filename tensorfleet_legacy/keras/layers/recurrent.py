@@ -256,7 +256,7 @@ def _of_cell(*names: str) -> Any:
     return decorate
 
 
-class _Recurrent(RNN):
+class Recurrent(RNN):
     """A layer that makes its cell itself."""
 
     _cell_class: Any = SimpleRNNCell
@@ -293,7 +293,7 @@ class _Recurrent(RNN):
 
 
 @_of_cell()
-class SimpleRNN(_Recurrent):
+class SimpleRNN(Recurrent):
     """Each output is the next state: `activation(inputs @ kernel + state @ recurrent_kernel + bias)`."""
 
     @taking(signature_of(arguments(of_layer=True)))
@@ -303,7 +303,7 @@ class SimpleRNN(_Recurrent):
 
 
 @_of_cell("recurrent_activation", "implementation", "reset_after")
-class GRU(_Recurrent):
+class GRU(Recurrent):
     """Gated recurrent units, the gates in the order update, reset, new."""
 
     _cell_class: Any = GRUCell
@@ -315,7 +315,7 @@ class GRU(_Recurrent):
 
 
 @_of_cell("recurrent_activation", "implementation", "unit_forget_bias")
-class LSTM(_Recurrent):
+class LSTM(Recurrent):
     """Long short-term memory, the gates in the order input, forget, cell, output."""
 
     _cell_class: Any = LSTMCell

@@ -141,7 +141,10 @@ class StepCell(AbstractRNNCell):
         return (self.units * self._gates,)
 
     def _weight(self, name: str, dims: tuple, part: str) -> Any:
-        return self.add_weight(name, dims, **{w: getattr(self, f"{part}_{w}") for w in _WHATS})
+        options = {w: getattr(self, f"{part}_{w}") for w in _WHATS}
+        if name == "bias" and getattr(self, "unit_forget_bias", False):
+            options["initializer"] = forgetting_little(self.bias_initializer, self.units, dims[0])
+        return self.add_weight(name, dims, **options)
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> tuple:  # type: ignore[override]
         """The output, and the list of new states."""
@@ -271,13 +274,6 @@ class LSTMCell(StepCell):
     @taking(signature_of(arguments(GATES, forget=FORGET, how=HOW)))
     def __init__(self, given: dict[str, Any]) -> None:
         self._take(given, "recurrent_activation", "implementation", "unit_forget_bias")
-
-    def _weight(self, name: str, dims: tuple, part: str) -> Any:
-        if name != "bias" or not self.unit_forget_bias:
-            return super()._weight(name, dims, part)
-        first = forgetting_little(self.bias_initializer, self.units, dims[0])
-        others = {w: getattr(self, f"bias_{w}") for w in ("regularizer", "constraint")}
-        return self.add_weight(name, dims, initializer=first, **others)
 
     def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
         hidden, cell = state

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+from tensorfleet.base.arguments import taking
 from tensorfleet.base.naming import find
 
 
@@ -42,23 +44,25 @@ class ExponentialDecay(LearningRateSchedule):
         )
         self.staircase, self.name = staircase, name
 
+    _default_name = "ExponentialDecay"
+
     def __call__(self, step: Any) -> Any:
-        with find("name_scope")(self.name or "ExponentialDecay"):
+        with find("name_scope")(self.name or self._default_name):
             passed = find("cast")(step, "float32") / self.decay_steps
-            passed = find("floor")(passed) if self.staircase else passed
-            return self.initial_learning_rate * find("pow")(
-                find("constant")(self.decay_rate, "float32"), passed
-            )
+            return self._decayed(find("floor")(passed) if self.staircase else passed)
+
+    def _decayed(self, passed: Any) -> Any:
+        """The rate after so many times `decay_steps`."""
+        return self.initial_learning_rate * find("pow")(find("constant")(self.decay_rate, "float32"), passed)
 
 
 class InverseTimeDecay(ExponentialDecay):
     """`initial_learning_rate / (1 + decay_rate * step / decay_steps)`; in steps, if `staircase`."""
 
-    def __call__(self, step: Any) -> Any:
-        with find("name_scope")(self.name or "InverseTimeDecay"):
-            passed = find("cast")(step, "float32") / self.decay_steps
-            passed = find("floor")(passed) if self.staircase else passed
-            return self.initial_learning_rate / (1.0 + self.decay_rate * passed)
+    _default_name = "InverseTimeDecay"
+
+    def _decayed(self, passed: Any) -> Any:
+        return self.initial_learning_rate / (1.0 + self.decay_rate * passed)
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
@@ -102,15 +106,19 @@ class PolynomialDecay(LearningRateSchedule):
 
 
 class _Cosine(LearningRateSchedule):
-    """One of the schedules along a cosine that `tf.train` has as functions."""
+    """One of the schedules along a cosine that `tf.train` has as functions, and whose arguments it takes."""
 
-    _function = ""
+    _function: str
+
+    def __init_subclass__(cls, function: str | None = None) -> None:
+        if function is not None:
+            first, _, *rest = inspect.signature(find(f"train.{function}")).parameters.values()
+            own = inspect.Signature([first.replace(name="initial_learning_rate"), *rest])
+            cls._function, cls.__init__ = function, taking(own)(_Cosine._keep)  # type: ignore[method-assign]
 
     def _keep(self, given: dict[str, Any]) -> None:
-        """Takes the `locals()` of a constructor."""
-        for key, value in given.items():
-            if key not in ("self", "__class__"):
-                setattr(self, key, value)
+        """Keeps the arguments of a constructor."""
+        vars(self).update(given)
 
     def __call__(self, step: Any) -> Any:
         """The learning rate at a step."""
@@ -118,68 +126,20 @@ class _Cosine(LearningRateSchedule):
         return find(f"train.{self._function}")(first, step, *rest)
 
 
-class CosineDecay(_Cosine):
+class CosineDecay(_Cosine, function="cosine_decay"):
     """Down half a cosine in `decay_steps`, to `alpha` times the first rate."""
 
-    _function = "cosine_decay"
 
-    def __init__(
-        self, initial_learning_rate: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
-    ) -> None:
-        self._keep(locals())
-
-
-class CosineDecayRestarts(_Cosine):
+class CosineDecayRestarts(_Cosine, function="cosine_decay_restarts"):
     """Down half a cosine over and over, each time `t_mul` times as long and from `m_mul` times the rate."""
 
-    _function = "cosine_decay_restarts"
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        first_decay_steps: Any,
-        t_mul: float = 2.0,
-        m_mul: float = 1.0,
-        alpha: float = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self._keep(locals())
-
-
-class LinearCosineDecay(_Cosine):
+class LinearCosineDecay(_Cosine, function="linear_cosine_decay"):
     """A line down times a cosine of `num_periods`."""
 
-    _function = "linear_cosine_decay"
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        num_periods: float = 0.5,
-        alpha: float = 0.0,
-        beta: float = 0.001,
-        name: str | None = None,
-    ) -> None:
-        self._keep(locals())
-
-
-class NoisyLinearCosineDecay(_Cosine):
+class NoisyLinearCosineDecay(_Cosine, function="noisy_linear_cosine_decay"):
     """The same with noise, which gets less."""
-
-    _function = "noisy_linear_cosine_decay"
-
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        initial_variance: float = 1.0,
-        variance_decay: float = 0.55,
-        num_periods: float = 0.5,
-        alpha: float = 0.0,
-        beta: float = 0.001,
-        name: str | None = None,
-    ) -> None:
-        self._keep(locals())
 
 
 _KINDS = (ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay)

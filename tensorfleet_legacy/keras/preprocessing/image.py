@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.base.arguments import like, taking
 from tensorfleet_legacy.keras import backend as state
 from tensorfleet_legacy.keras.preprocessing import image_arrays as picture_arrays
 from tensorfleet_legacy.keras.preprocessing.image_iterators import (
@@ -100,26 +101,12 @@ class ImageDataGenerator:
             x, y, self, batch_size, shuffle, sample_weight, seed, self.data_format, *saved, subset=subset
         )
 
-    def flow_from_directory(
-        self,
-        directory: str,
-        target_size: Any = (256, 256),
-        color_mode: str = "rgb",
-        classes: Any = None,
-        class_mode: str | None = "categorical",
-        batch_size: int = 32,
-        shuffle: bool = True,
-        seed: int | None = None,
-        save_to_dir: str | None = None,
-        save_prefix: str = "",
-        save_format: str = "png",
-        follow_links: bool = False,
-        subset: str | None = None,
-        interpolation: str = "nearest",
-    ) -> DirectoryIterator:
+    @taking(like(DirectoryIterator, without=("image_data_generator", "data_format", "dtype")))
+    def flow_from_directory(self, given: dict[str, Any]) -> DirectoryIterator:
         """Batches of the images in folders, one folder for each class, over and over."""
-        given = {key: value for key, value in locals().items() if key not in ("self", "directory")}
-        return DirectoryIterator(directory, self, data_format=self.data_format, dtype=self.dtype, **given)
+        return DirectoryIterator(
+            image_data_generator=self, data_format=self.data_format, dtype=self.dtype, **given
+        )
 
     def flow_from_dataframe(
         self,

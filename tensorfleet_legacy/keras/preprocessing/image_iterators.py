@@ -16,6 +16,11 @@ from tensorfleet_legacy.keras.preprocessing.image_arrays import array_to_img, im
 _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".tif", ".tiff")
 _MODES = ("categorical", "binary", "sparse", "input", None)
 
+# What `set_processing_attrs` takes.
+_PROCESSING = """
+    image_data_generator target_size color_mode data_format save_to_dir save_prefix save_format subset interpolation
+"""
+
 
 class Iterator(Sequence):
     """Base of batches of images: which examples come next. A subclass says what they are."""
@@ -210,6 +215,10 @@ class _FileIterator(_Written):
             raise ValueError(f'Invalid subset name: {subset}; expected "training" or "validation"')
         self.subset = subset
 
+    def _process(self, given: dict[str, Any]) -> None:
+        """Says how files become images, by the `locals()` of a constructor."""
+        self.set_processing_attrs(*(given[name] for name in _PROCESSING.split()))
+
     def _kept(self, names: list) -> list:
         """Those of a class's files that are of the subset."""
         split = self.image_data_generator._validation_split
@@ -278,17 +287,7 @@ class DirectoryIterator(_FileIterator):
         interpolation: str = "nearest",
         dtype: Any = None,
     ) -> None:
-        self.set_processing_attrs(
-            image_data_generator,
-            target_size,
-            color_mode,
-            data_format,
-            save_to_dir,
-            save_prefix,
-            save_format,
-            subset,
-            interpolation,
-        )
+        self._process(locals())
         if class_mode not in _MODES:
             raise ValueError(f"Invalid class_mode: {class_mode}; expected one of: {_MODES}")
         self.directory, self.classes, self.class_mode = directory, classes, class_mode
@@ -361,17 +360,7 @@ class DataFrameIterator(_FileIterator):
         dtype: Any = "float32",
         validate_filenames: bool = True,
     ) -> None:
-        self.set_processing_attrs(
-            image_data_generator,
-            target_size,
-            color_mode,
-            data_format,
-            save_to_dir,
-            save_prefix,
-            save_format,
-            subset,
-            interpolation,
-        )
+        self._process(locals())
         if class_mode not in (*_MODES, "raw", "multi_output"):
             raise ValueError(
                 f"Invalid class_mode: {class_mode}; expected one of: {(*_MODES, 'raw', 'multi_output')}"

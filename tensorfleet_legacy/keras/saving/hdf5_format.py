@@ -46,14 +46,14 @@ def _names(names: list[str]) -> Any:
 def save_attributes_to_hdf5_group(group: Any, name: str, data: list[str]) -> None:
     """Writes a list of names, in parts where one would be too long for the format."""
     whole = _names(data)
-    if whole.nbytes <= _LONGEST:
+    if whole.nbytes <= _MAX_HEADER_BYTES:
         group.attrs[name] = whole
         return
-    for i, part in enumerate(np.array_split(whole, -(-whole.nbytes // _LONGEST))):
+    for i, part in enumerate(np.array_split(whole, -(-whole.nbytes // _MAX_HEADER_BYTES))):
         group.attrs[f"{name}{i}"] = part
 
 
-_LONGEST = 64512  # bytes that the header of an object has room for
+_MAX_HEADER_BYTES = 64512  # bytes that the header of an object has room for
 
 
 def save_weights_to_hdf5_group(f: Any, layers: list) -> None:

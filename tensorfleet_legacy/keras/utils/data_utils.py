@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-_SECONDS = 60.0  # for a process to begin
+_START_TIMEOUT_SECONDS = 60.0  # for a process to begin
 _pools: list[Any] = []  # those of processes, which `terminate_keras_multiprocessing_pools` ends
 
 
@@ -52,7 +52,7 @@ class SequenceEnqueuer:
         with warnings.catch_warnings():
             # JAX warns of forks; what the processes run is the sequence alone, and no graph.
             warnings.simplefilter("ignore")
-            made.submit(int).result(_SECONDS)
+            made.submit(int).result(_START_TIMEOUT_SECONDS)
         _pools.append(made)
         return made
 

@@ -12,7 +12,7 @@ from tests.support.sessions import all_of, elements
 def by_block(dataset, function, monkeypatch):
     """The elements of a mapped dataset, in two batches; checks that its function took no element by itself."""
     with monkeypatch.context() as patch:
-        patch.setattr(calls.Function, "call", lambda *args: pytest.fail("an element went alone"))
+        patch.setattr(calls.DatasetFunction, "call", lambda *args: pytest.fail("an element went alone"))
         whole = dataset.map(function)
         iterator = whole.padded_batch(7, whole.output_shapes).make_initializable_iterator()
         following = iterator.get_next()

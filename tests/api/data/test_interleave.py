@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 import tensorfleet as tf
 from tensorfleet.api.data.blocks import Block
-from tensorfleet.api.data.interleaving import Interleave
-from tensorfleet.api.data.nodes import Counting, From, Run
+from tensorfleet.api.data.interleaving import InterleaveRun
+from tensorfleet.api.data.nodes import CountingRun, DatasetRun, StartNode
 
 BAD = -1
 
 
-class Numbers(Run):
+class Numbers(DatasetRun):
     """Numbers in blocks of no particular size; a bad one is an error when it is its turn."""
 
     place = ("_left",)
@@ -44,7 +44,7 @@ class Making:
         self._lists = lists
 
     def call(self, element, step):
-        return [From(lambda s: Numbers(self._lists[int(element[0])]))]
+        return [StartNode(lambda s: Numbers(self._lists[int(element[0])]))]
 
 
 def in_turns(lists, cycle, block):
@@ -89,14 +89,14 @@ SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=4)
 @settings(max_examples=300, deadline=None)
 @given(LISTS, st.integers(1, 4), st.integers(1, 4), SIZES)
 def test_all_elements_come_in_turns_however_many_are_asked_for(lists, cycle, block, sizes):
-    run = Interleave(Counting(0, len(lists)), Making(lists), cycle, block)
+    run = InterleaveRun(CountingRun(0, len(lists)), Making(lists), cycle, block)
     assert asked(run, sizes) == in_turns(lists, cycle, block)
 
 
 @settings(max_examples=100, deadline=None)
 @given(LISTS, st.integers(1, 4), st.integers(1, 4), SIZES, st.integers(0, 6))
 def test_a_place_kept_in_between_goes_on_with_the_next(lists, cycle, block, sizes, stop):
-    make = lambda: Interleave(Counting(0, len(lists)), Making(lists), cycle, block)  # noqa: E731
+    make = lambda: InterleaveRun(CountingRun(0, len(lists)), Making(lists), cycle, block)  # noqa: E731
     first, second = make(), make()
     before = asked(first, sizes, stop)
     second.restore(first.save(), Step())

@@ -190,6 +190,21 @@ def test_a_queue_runner_fills_its_queue_while_the_step_runs(session):
     coordinator.join(threads, stop_grace_period_secs=PATIENCE, ignore_live_threads=True)
 
 
+def test_a_function_waits_for_a_queue_that_is_filled_later(session):
+    queue = tf.FIFOQueue(10, tf.int64, shapes=[()])
+    fill = queue.enqueue([10])
+    iterator = Dataset.range(1).map(lambda x: x + queue.dequeue()).make_initializable_iterator()
+    following = iterator.get_next()
+    session.run(iterator.initializer)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(session.run(following)))
+    thread.start()
+    thread.join(0.2)  # so that it waits; filled sooner, the queue would give its element at once
+    session.run(fill)
+    thread.join(PATIENCE)
+    assert found == [10]
+
+
 def test_the_next_batch_is_shipped_to_a_remote_trainer_while_its_step_runs(serve):
     produce, consume = overlapping()
     cluster = free_addresses(reader=1, trainer=1)

@@ -5,14 +5,14 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.api.data.batches import gathered
-from tensorfleet.api.data.nodes import Slices
+from tensorfleet.api.data.nodes import ColumnSlices
 from tensorfleet.api.data.shuffling import shuffled
 from tensorfleet.api.data.transforms import repeated
 
 
 def test_batches_of_rows_in_memory_start_where_xla_takes_them():
     images = np.random.rand(300, 784).astype(np.float32)
-    run = shuffled(Slices([images], 300), 300, (1, 2), True).start(None)
+    run = shuffled(ColumnSlices([images], 300), 300, (1, 2), True).start(None)
     for _ in range(3):
         (rows,) = gathered(run, 100, None).columns
         assert len(rows) == 100 and rows.__array_interface__["data"][0] % 64 == 0
@@ -46,13 +46,13 @@ def test_a_place_restored_into_fewer_rows_is_refused(tmp_path, session):
 
 def test_batches_that_are_kept_stay_as_they_were():
     images = np.arange(200.0 * 784).reshape(200, 784)
-    run = Slices([images], 200).start(None)
+    run = ColumnSlices([images], 200).start(None)
     kept = [run.next(20, None).columns[0] for _ in range(10)]
     np.testing.assert_array_equal(np.concatenate(kept), images)
 
 
 def test_a_batch_may_begin_in_one_round_and_end_in_the_next():
-    rows = repeated(Slices([np.arange(7)], 7), 3).start(None)
+    rows = repeated(ColumnSlices([np.arange(7)], 7), 3).start(None)
     sizes, found = [], []
     while (block := rows.next(5, None)) is not None:
         sizes.append(block.size)
@@ -62,7 +62,7 @@ def test_a_batch_may_begin_in_one_round_and_end_in_the_next():
 
 
 def test_more_rows_than_anyone_needs_at_once_come_as_they_are_found():
-    rows = repeated(Slices([np.arange(5000)], 5000), -1).start(None)
+    rows = repeated(ColumnSlices([np.arange(5000)], 5000), -1).start(None)
     assert rows.next(1 << 40, None).size == 5000
 
 
@@ -70,7 +70,7 @@ def test_more_rows_than_anyone_needs_at_once_come_as_they_are_found():
 def test_rows_of_any_size_stay_together(width):
     numbers = np.repeat(np.arange(2500)[:, None], width, axis=1)
     texts = np.array([str(i).encode() for i in range(2500)], object)
-    run = shuffled(Slices([numbers, np.arange(2500), texts], 2500), 2500, (1, 2), True).start(None)
+    run = shuffled(ColumnSlices([numbers, np.arange(2500), texts], 2500), 2500, (1, 2), True).start(None)
     seen = []
     for n in [1, 7, 100, 1000, 3, 5000, 5000]:
         block = run.next(n, None)
@@ -88,7 +88,7 @@ def test_rows_of_any_size_stay_together(width):
 def test_a_restored_place_gives_the_rows_that_were_to_come():
     numbers = np.arange(3000)
     first, second = (
-        shuffled(Slices([numbers, numbers * 2.0], 3000), 3000, (1, 2), True).start(None) for _ in range(2)
+        shuffled(ColumnSlices([numbers, numbers * 2.0], 3000), 3000, (1, 2), True).start(None) for _ in range(2)
     )
     first.next(10, None)
     second.next(25, None)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import tensorfleet as tf
 from tensorfleet.api.data.blocks import Block
-from tensorfleet.api.data.nodes import Counting, Run
-from tensorfleet.api.data.shuffling import Rounds, Shuffle
+from tensorfleet.api.data.nodes import CountingRun, DatasetRun
+from tensorfleet.api.data.shuffling import ShuffleRun, ShuffleSeeds
 
 
-class Texts(Run):
+class Texts(DatasetRun):
     """Strings in blocks of no particular size: they are kept in a buffer, and not as positions."""
 
     def __init__(self, count):
@@ -28,8 +28,8 @@ class Texts(Run):
 
 def shuffled(source, size, seed, asked):
     """All elements, asked for in turns of these sizes."""
-    rounds = Rounds((seed + 1, 0), again=True)
-    run = Shuffle(source, size, rounds.next(), rounds)
+    rounds = ShuffleSeeds((seed + 1, 0), again=True)
+    run = ShuffleRun(source, size, rounds.next(), rounds)
     found = []
     while True:
         for n in asked:
@@ -42,7 +42,7 @@ def shuffled(source, size, seed, asked):
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.sampled_from([lambda n: Counting(0, n), Texts]),
+    st.sampled_from([lambda n: CountingRun(0, n), Texts]),
     st.integers(0, 40),
     st.integers(1, 50),
     st.integers(0, 5),
@@ -58,7 +58,7 @@ def test_nothing_is_lost_or_doubled_and_nobody_comes_before_the_buffer_reaches_h
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.sampled_from([lambda n: Counting(0, n), Texts]),
+    st.sampled_from([lambda n: CountingRun(0, n), Texts]),
     st.integers(0, 40),
     st.integers(1, 50),
     st.lists(st.integers(1, 20), min_size=1, max_size=4),
@@ -84,7 +84,7 @@ def test_seeds_give_the_orders_that_tensorflow_gives(size, again, known):
 
 @pytest.mark.parametrize("asked", [[1], [2, 5], [100]])
 def test_every_order_is_as_likely_as_the_others(asked):
-    orders = collections.Counter(tuple(shuffled(Counting(0, 3), 3, seed, asked)) for seed in range(1200))
+    orders = collections.Counter(tuple(shuffled(CountingRun(0, 3), 3, seed, asked)) for seed in range(1200))
     assert len(orders) == 6 and min(orders.values()) > 140  # 200 expected of each
-    firsts = collections.Counter(shuffled(Counting(0, 50), 4, seed, asked)[0] for seed in range(400))
+    firsts = collections.Counter(shuffled(CountingRun(0, 50), 4, seed, asked)[0] for seed in range(400))
     assert set(firsts) == {0, 1, 2, 3} and min(firsts.values()) > 60  # 100 expected of each

@@ -156,7 +156,7 @@ def test_where_nothing_came_to_disk_the_latest_is_named_and_cannot_be_read(tmp_p
 
 def test_large_files_are_gone_at_once_and_their_room_soon(tmp_path):
     large = tmp_path / "large"
-    large.write_bytes(bytes(whole_files._LARGE))
+    large.write_bytes(bytes(whole_files._MIN_SLOW_FREE_BYTES))
     small = tmp_path / "small"
     small.write_bytes(b"1")
     whole_files.remove_files([str(large), str(small)])

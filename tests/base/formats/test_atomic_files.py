@@ -56,7 +56,7 @@ def test_files_come_to_disk_while_the_program_goes_on(tmp_path, synced, monkeypa
         counted(file)
 
     monkeypatch.setattr(os, "fsync", slow)
-    whole_files.sync_behind([str(path)])
+    whole_files.sync_in_background([str(path)])
     assert synced == []
     go.set()
     whole_files.wait_for_disk()
@@ -72,7 +72,7 @@ def test_a_disk_that_fails_behind_the_program_is_told_of(tmp_path, monkeypatch, 
 
     monkeypatch.setattr(os, "fsync", broken)
     with caplog.at_level("ERROR", logger="tensorflow"):
-        whole_files.sync_behind([str(path)])
+        whole_files.sync_in_background([str(path)])
         whole_files.wait_for_disk()
     assert f"{path}: Input/output error" in caplog.text
     assert "save again" in caplog.text
@@ -80,6 +80,6 @@ def test_a_disk_that_fails_behind_the_program_is_told_of(tmp_path, monkeypatch, 
 
 def test_a_file_that_was_deleted_meanwhile_is_nobodys_trouble(tmp_path, caplog):
     with caplog.at_level("ERROR", logger="tensorflow"):
-        whole_files.sync_behind([str(tmp_path / "gone")])
+        whole_files.sync_in_background([str(tmp_path / "gone")])
         whole_files.wait_for_disk()
     assert not caplog.text

@@ -60,7 +60,7 @@ def test_what_is_read_again_and_again_is_not_asked_for(cluster, asked):
     (a, b), more = counters()
     with tf.Session(cluster.target("ps", 0)) as sess:
         sess.run([a.initializer, b.initializer])
-        for _ in range(posted._OFTEN):
+        for _ in range(posted._MIN_REQUESTS):
             sess.run([a, b])
         assert asked.count(messages.BOARD) == 2
         asked.clear()
@@ -221,15 +221,15 @@ class Connections:
 
 def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the_task_that_put_it_up():
     at = Connections()
-    stage = posted.Posted(at, 1)
-    found = [stage.read("s", None) for _ in range(posted._OFTEN)]
-    assert found == [None] * (posted._OFTEN - 1) + [["values"]]
+    stage = posted.SharedMemoryRead(at, 1)
+    found = [stage.read("s", None) for _ in range(posted._MIN_REQUESTS)]
+    assert found == [None] * (posted._MIN_REQUESTS - 1) + [["values"]]
     at.is_free = False
     assert stage.read("s", None) is None
     at.is_free = True
     assert stage.read("s", None) == ["values"] and at.boards == 1
     at.incarnation = 2
-    assert [stage.read("s", None) for _ in range(posted._OFTEN)] == [None] * posted._OFTEN
+    assert [stage.read("s", None) for _ in range(posted._MIN_REQUESTS)] == [None] * posted._MIN_REQUESTS
     assert stage.read("s", None) == ["values"] and at.boards == 2
 
 

@@ -4,19 +4,19 @@ import gc
 import weakref
 
 import tensorfleet as tf
-from tensorfleet.cluster.master.step_driver import Run
+from tensorfleet.cluster.master.step_driver import StepDriver
 
 
 def test_a_step_that_is_over_is_gone_without_the_collector(monkeypatch, server):
     """Its arrays go with it: the memory of a large one is used again by the next step."""
     steps = []
-    go = Run.go
+    go = StepDriver.go
 
     def remembered(self, feeds):
         steps.append(weakref.ref(self))
         return go(self, feeds)
 
-    monkeypatch.setattr(Run, "go", remembered)
+    monkeypatch.setattr(StepDriver, "go", remembered)
     with tf.device("/job:local/task:0"):
         v = tf.get_variable("v", [1000], initializer=tf.zeros_initializer())
         add = v.assign_add(tf.ones([1000]))

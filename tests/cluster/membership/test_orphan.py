@@ -13,7 +13,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.base import logging
 from tensorfleet.cluster.membership import orphan
-from tensorfleet.cluster.membership.orphan import EXIT_CODE, Vigil
+from tensorfleet.cluster.membership.orphan import EXIT_CODE, OrphanPolicy
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 from tests.support.tasks import read_until
 from tests.support.waiting import in_background
@@ -23,7 +23,7 @@ W0, W1 = "worker 0", "worker 1"
 
 
 def vigil(limit=300.0):
-    return Vigil("the ps", limit, 0.0)
+    return OrphanPolicy("the ps", limit, 0.0)
 
 
 # -- decisions ----------------------------------------------------------------------------------------

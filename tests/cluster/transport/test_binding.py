@@ -142,7 +142,7 @@ def test_a_client_keeps_the_address_that_it_dialled(mapped, names):
 def test_a_server_waits_for_its_own_name_and_says_so(serve, names, monkeypatch):
     lines = []
     monkeypatch.setattr(logging, "warning", lambda text, *args: lines.append(text % args))
-    monkeypatch.setattr(binding, "_TELL_EVERY", 0.0)
+    monkeypatch.setattr(binding, "_LOG_EVERY_SECONDS", 0.0)
     monkeypatch.setattr(binding, "_RETRY_SECONDS", 0.01)
     (port,) = free_ports(1)
     starting = in_background(serve, {"local": [f"late.test:{port}"]})

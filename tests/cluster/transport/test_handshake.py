@@ -142,7 +142,7 @@ def test_a_refusal_that_repeats_is_one_line_a_minute_for_each_host_and_reason():
 def test_a_crowd_of_reasons_does_not_fill_the_log():
     log = RefusalLog()
     lines = [log.line("a", f"why {i}", 0.0) for i in range(10_000)]
-    assert len([line for line in lines if line]) == RefusalLog._MOST
+    assert len([line for line in lines if line]) == RefusalLog._MAX_REMEMBERED
     assert log.line("a", "why", 61.0) == "why"
 
 

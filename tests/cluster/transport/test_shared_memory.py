@@ -95,7 +95,7 @@ def test_both_ends_forget_what_is_not_used(ends):
     for _ in range(5):
         passed(ends, np.zeros(40 * LARGE), np.zeros(LARGE))
     kept = [passed(ends, np.zeros(LARGE)) for _ in range(2)]
-    for i in range(3 * shared._FORGET):
+    for i in range(3 * shared._FORGET_AFTER_FRAMES):
         assert passed(ends, np.full(LARGE, i))[0][0] == i
     sizes = [s.size for s in ends[0]._outbox.segments.values()]
     assert sizes == [s.size for s in ends[1]._inbox.segments.values()]

@@ -8,7 +8,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster.messages import Cancel, Push, Register, StageSpec
-from tensorfleet.cluster.worker.pending_replies import Asker
+from tensorfleet.cluster.worker.pending_replies import PendingReply
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.runtime.trace import Collector
 from tests.support.waiting import in_background, until
@@ -77,7 +77,7 @@ def queue():
 
 def taking(made, line, stage=1):
     """A client that waits for an element in another thread."""
-    asker = Asker(line)
+    asker = PendingReply(line)
     result = in_background(made.run, HANDLE, 1, stage, 1, 0, [], None, asker)
     until(lambda: is_waited_for(made))
     return asker, result
@@ -96,11 +96,11 @@ def test_an_element_for_a_client_that_has_gone_stays_in_the_queue(queue):
     with pytest.raises(tf.errors.CancelledError):
         result.result(60)
     assert queue.run(HANDLE, 3, 2, 1, 0, []) == [1]
-    asker = Asker(Line())
+    asker = PendingReply(Line())
     assert queue.run(HANDLE, 4, 1, 1, 0, [], None, asker) == [7]
     asker.give_back()  # the reply has not arrived
     assert queue.run(HANDLE, 5, 2, 1, 0, []) == [1]
-    assert queue.run(HANDLE, 6, 1, 1, 0, [], None, Asker(Line())) == [7]
+    assert queue.run(HANDLE, 6, 1, 1, 0, [], None, PendingReply(Line())) == [7]
 
 
 def test_who_waits_for_an_element_is_answered_by_whoever_puts_it_in(queue):
@@ -118,7 +118,7 @@ def test_who_waits_for_an_element_is_answered_by_whoever_puts_it_in(queue):
 def test_an_element_that_is_there_is_not_answered_early(queue):
     line = Line()
     queue.run(HANDLE, 2, 0, 1, 0, [])
-    asker = Asker(line)
+    asker = PendingReply(line)
     assert queue.run(HANDLE, 3, 1, 1, 0, [], None, asker) == [7]
     assert not asker.is_answered()
     assert not line.sent
@@ -156,7 +156,7 @@ def test_only_what_a_stage_takes_in_the_end_is_its_answer(queue):
 
 def test_a_traced_stage_answers_for_itself(queue):
     line = Line()
-    asker = Asker(line)
+    asker = PendingReply(line)
     result = in_background(queue.run, HANDLE, 1, 1, 1, 0, [], Collector(), asker)
     until(lambda: is_waited_for(queue))
     queue.run(HANDLE, 2, 0, 1, 0, [])

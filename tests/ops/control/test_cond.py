@@ -193,8 +193,8 @@ def test_both_lives_of_a_fed_condition_draw_alike(monkeypatch):
     found = []
     for eager in (False, True):
         monkeypatch.setattr(trial, "_COLD_RUNS", 0 if eager else 100)
-        monkeypatch.setattr(trial, "_NEVER_BELOW", 0 if eager else 1e9)
-        monkeypatch.setattr(trial, "_PATIENCE", 0 if eager else 1e9)
+        monkeypatch.setattr(trial, "_MIN_NUMPY_SECONDS", 0 if eager else 1e9)
+        monkeypatch.setattr(trial, "_COMPILE_AFTER_SECONDS", 0 if eager else 1e9)
         with tf.Session() as s:
             found.append([s.run(y, {p: turn, x: np.ones([64, 64])}) for turn in turns])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)

@@ -51,7 +51,7 @@ def test_the_gradient_of_a_crop_goes_to_the_pixels_that_it_is_made_of(session, s
 
 @pytest.mark.parametrize("step", [-(10**6), 10**6])
 def test_both_ways_to_add_crops_give_the_same(session, monkeypatch, step):
-    monkeypatch.setattr(images_crop, "_STEP", step)
+    monkeypatch.setattr(images_crop, "_ROW_START_COST", step)
     dy = np.random.RandomState(0).rand(len(BOXES), 5, 6, 4).astype(np.float32)
     found = gradient(session, dy, (2, 10, 12, 4), "bilinear")
     np.testing.assert_allclose(found, pixel_by_pixel(dy, (2, 10, 12, 4), False), rtol=1e-4, atol=1e-4)

@@ -65,7 +65,7 @@ def test_a_divided_program_computes_what_the_whole_one_does(always_compile, monk
     divided, program = trained(SIZES)
     assert program._divided is not None
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: False)
-    monkeypatch.setattr("tensorfleet.runtime.segments.shape_variance._FEW", 1 << 20)
+    monkeypatch.setattr("tensorfleet.runtime.segments.shape_variance._MIN_STEPS", 1 << 20)
     whole, program = trained(SIZES)
     assert program._divided is None
     np.testing.assert_allclose(divided, whole, rtol=1e-5)
@@ -77,7 +77,7 @@ def test_random_numbers_go_on_when_a_program_is_divided(always_compile, monkeypa
 
     divided, program = trained(SIZES, noisy)
     assert program._divided is not None
-    monkeypatch.setattr("tensorfleet.runtime.segments.shape_variance._FEW", 1 << 20)
+    monkeypatch.setattr("tensorfleet.runtime.segments.shape_variance._MIN_STEPS", 1 << 20)
     whole, _ = trained(SIZES, noisy)
     np.testing.assert_allclose(divided, whole, rtol=1e-5)
 
@@ -89,7 +89,7 @@ def test_branches_on_what_a_mask_leaves_are_taken_when_a_program_is_divided(alwa
 
     divided, _ = trained(SIZES * 2, chosen)
     monkeypatch.setattr(compiled.Compiler, "wanted", lambda self: False)
-    monkeypatch.setattr("tensorfleet.runtime.segments.shape_variance._FEW", 1 << 20)
+    monkeypatch.setattr("tensorfleet.runtime.segments.shape_variance._MIN_STEPS", 1 << 20)
     whole, _ = trained(SIZES * 2, chosen)
     np.testing.assert_allclose(divided, whole, rtol=1e-5)
 
@@ -120,7 +120,7 @@ def test_a_task_of_a_cluster_divides_its_program_too(always_compile):
 
 
 def test_a_program_that_numpy_runs_in_no_time_is_not_divided(monkeypatch):
-    monkeypatch.setattr(trial, "_NEVER_BELOW", 1e9)
+    monkeypatch.setattr(trial, "_MIN_NUMPY_SECONDS", 1e9)
     _, program = trained(SIZES)
     assert program._divided is None
 
@@ -159,7 +159,7 @@ def doubled_in_a_loop(rows):
 
 
 def test_a_loop_beside_it_keeps_what_was_compiled_of_it(always_compile, monkeypatch):
-    monkeypatch.setattr(loops, "_PATIENCE", 0.0)
+    monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", 0.0)
     _, program = trained(SIZES, doubled_in_a_loop)
     before, after = (
         [item for item in some.items if isinstance(item, loops.LoopItem)]

@@ -13,7 +13,7 @@ from tensorfleet.cluster.transport.tensor_bytes import describe, layout_of
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.runtime.shared_memory import mapping
 from tensorfleet.runtime.shared_memory import server_reads as boards
-from tensorfleet.runtime.shared_memory.server_reads import Reader, board_of
+from tensorfleet.runtime.shared_memory.server_reads import BoardReader, board_of
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(not boards.are_possible(), reason="boards need x86 and Linux")
@@ -40,7 +40,7 @@ def reader_of(board):
         memory = mapping.mapped(descriptor, board.size)
     finally:
         os.close(descriptor)
-    return Reader(memory, [(dtype, shape, start) for dtype, shape, start, _ in layout])
+    return BoardReader(memory, [(dtype, shape, start) for dtype, shape, start, _ in layout])
 
 
 @pytest.fixture
@@ -132,10 +132,10 @@ def test_it_is_taken_down_when_a_value_does_not_fit_any_more(stores, board, valu
 
 def test_it_is_taken_down_when_nobody_reads(stores, board):
     reader = reader_of(board)
-    for _ in range(3 * boards._UNREAD):
+    for _ in range(3 * boards._MAX_UNREAD_CHANGES):
         changed(stores[1], np.float32(1.0))
     assert reader.read() is not None
-    for _ in range(3 * boards._UNREAD + 2):
+    for _ in range(3 * boards._MAX_UNREAD_CHANGES + 2):
         changed(stores[1], np.float32(1.0))
     assert reader.read() is None
 
@@ -150,7 +150,7 @@ def test_those_who_read_the_same_variables_share_it(stores, board):
 
 @pytest.mark.parametrize(
     "value",
-    [None, np.zeros(boards.MOST_BYTES + 4, np.uint8), np.array([b"text"], object), np.zeros(0, np.float32)],
+    [None, np.zeros(boards.MAX_BYTES + 4, np.uint8), np.array([b"text"], object), np.zeros(0, np.float32)],
 )
 def test_there_is_none_for_what_cannot_be_shown(stores, value):
     assert board_of([stores[0], variable(value)]) is None
@@ -164,7 +164,7 @@ def test_there_is_none_while_a_variable_is_being_changed(stores):
 
 
 def test_there_are_only_so_many(stores, monkeypatch):
-    monkeypatch.setattr(boards, "_MOST_BOARDS", len(boards._up) + 1)
+    monkeypatch.setattr(boards, "_MAX_BOARDS", len(boards._up) + 1)
     first = board_of(stores)
     assert board_of(stores[:1]) is None
     first.take_down()

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from tensorfleet.api.variables.initializers import Constant
-from tensorfleet.ops.nn.activations import relu
-from tensorfleet_legacy.contrib.framework.arg_scope import Scope, arg_scope
-from tensorfleet_legacy.contrib.slim.nets.plain_network import layer, network, small_head
+from tensorfleet_legacy.contrib.framework.arg_scope import Scope
+from tensorfleet_legacy.contrib.slim.nets.plain_network import network, plain_scope, small_head
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Scope:
     """The arguments for the layers of this network: enter it with `slim.arg_scope`."""
-    with arg_scope(
-        [layer("conv2d"), layer("fully_connected")],
-        activation_fn=relu,
-        biases_initializer=Constant(0.1),
-        weights_regularizer=layer("l2_regularizer")(weight_decay),
-    ):
-        with arg_scope([layer("conv2d")], padding="SAME"):
-            with arg_scope([layer("max_pool2d")], padding="VALID") as scope:
-                return scope
+    return plain_scope(weight_decay, Constant(0.1), valid_pools=True)
 
 
 def _body() -> list[tuple]:

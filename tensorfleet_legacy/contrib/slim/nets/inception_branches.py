@@ -84,3 +84,11 @@ def fitting(net: Tensor, size: list[int]) -> list[int]:
     """A kernel's size, not larger than the image if that is known."""
     height, width = net.shape[1].value, net.shape[2].value
     return size if height is None or width is None else [min(height, size[0]), min(width, size[1])]
+
+
+def logits_of(net: Tensor, classes: int, scope: str, squeeze: bool, **options: Any) -> Tensor:
+    """The logits of classes, from the features of a whole image."""
+    logits = layer("conv2d")(
+        net, classes, [1, 1], activation_fn=None, normalizer_fn=None, scope=scope, **options
+    )
+    return find("squeeze")(logits, [1, 2], name="SpatialSqueeze") if squeeze else logits

@@ -6,13 +6,12 @@ from typing import Any
 
 from tensorfleet.api.variables.initializers import TruncatedNormal
 from tensorfleet.api.variables.scope import variable_scope
-from tensorfleet.base.naming import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet.ops.nn.activations import relu
 from tensorfleet_legacy.contrib.framework.arg_scope import Scope, arg_scope
 from tensorfleet_legacy.contrib.layers.layers_normalization import softmax
-from tensorfleet_legacy.contrib.slim.nets.inception_branches import built
+from tensorfleet_legacy.contrib.slim.nets.inception_branches import built, logits_of
 from tensorfleet_legacy.contrib.slim.nets.plain_network import layer
 
 
@@ -75,11 +74,7 @@ def inception_v1(
             with variable_scope("Logits"):
                 net = layer("avg_pool2d")(net, [7, 7], stride=1, scope="MaxPool_0a_7x7")
                 net = layer("dropout")(net, dropout_keep_prob, scope="Dropout_0b")
-                logits = layer("conv2d")(
-                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="Conv2d_0c_1x1"
-                )
-                if spatial_squeeze:
-                    logits = find("squeeze")(logits, [1, 2], name="SpatialSqueeze")
+                logits = logits_of(net, num_classes, "Conv2d_0c_1x1", spatial_squeeze)
                 ends["Logits"] = logits
                 ends["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, ends
@@ -89,26 +84,23 @@ def inception_v1_arg_scope(
     weight_decay: float = 0.00004, use_batch_norm: bool = True, batch_norm_var_collection: str = "moving_vars"
 ) -> Scope:
     """The arguments for the layers of this network: enter it with `slim.arg_scope`."""
-    normalized = {
-        "normalizer_fn": layer("batch_norm"),
-        "normalizer_params": {
-            "decay": 0.9997,
-            "epsilon": 0.001,
-            "updates_collections": GraphKeys.UPDATE_OPS,
-            "variables_collections": {
-                "beta": None,
-                "gamma": None,
-                "moving_mean": [batch_norm_var_collection],
-                "moving_variance": [batch_norm_var_collection],
-            },
-        },
-    }
+    usual = {"decay": 0.9997, "epsilon": 0.001, "updates_collections": GraphKeys.UPDATE_OPS}
+    return scope_with(weight_decay, usual if use_batch_norm else None, batch_norm_var_collection)
+
+
+def scope_with(weight_decay: float, batch_norm: dict[str, Any] | None, collection: str) -> Scope:
+    """The arguments for the layers of an Inception network, with these of `batch_norm`, or without it."""
+    options: dict[str, Any] = {"normalizer_fn": None, "normalizer_params": {}}
+    if batch_norm is not None:
+        kept = {"beta": None, "gamma": None, "moving_mean": [collection], "moving_variance": [collection]}
+        options["normalizer_fn"] = layer("batch_norm")
+        options["normalizer_params"] = {**batch_norm, "variables_collections": kept}
     regularizer = layer("l2_regularizer")(weight_decay)
     with arg_scope([layer("conv2d"), layer("fully_connected")], weights_regularizer=regularizer):
         with arg_scope(
             [layer("conv2d")],
             weights_initializer=layer("variance_scaling_initializer")(),
             activation_fn=relu,
-            **(normalized if use_batch_norm else {"normalizer_fn": None, "normalizer_params": {}}),
+            **options,
         ) as scope:
             return scope

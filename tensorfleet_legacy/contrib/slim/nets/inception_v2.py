@@ -6,11 +6,10 @@ from typing import Any
 
 from tensorfleet.api.variables.initializers import TruncatedNormal
 from tensorfleet.api.variables.scope import variable_scope
-from tensorfleet.base.naming import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.contrib.framework.arg_scope import arg_scope
 from tensorfleet_legacy.contrib.layers.layers_normalization import softmax
-from tensorfleet_legacy.contrib.slim.nets.inception_branches import Depth, built, depth_by, fitting
+from tensorfleet_legacy.contrib.slim.nets.inception_branches import Depth, built, depth_by, fitting, logits_of
 from tensorfleet_legacy.contrib.slim.nets.inception_v1 import inception_v1_arg_scope
 from tensorfleet_legacy.contrib.slim.nets.plain_network import layer
 
@@ -107,11 +106,7 @@ def inception_v2(
                 size = fitting(net, [7, 7])
                 net = layer("avg_pool2d")(net, size, padding="VALID", scope="AvgPool_1a_{}x{}".format(*size))
                 net = layer("dropout")(net, dropout_keep_prob, scope="Dropout_1b")
-                logits = layer("conv2d")(
-                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="Conv2d_1c_1x1"
-                )
-                if spatial_squeeze:
-                    logits = find("squeeze")(logits, [1, 2], name="SpatialSqueeze")
+                logits = logits_of(net, num_classes, "Conv2d_1c_1x1", spatial_squeeze)
             ends["Logits"] = logits
             ends["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, ends

@@ -6,13 +6,12 @@ from typing import Any
 
 from tensorfleet.api.variables.initializers import TruncatedNormal
 from tensorfleet.api.variables.scope import variable_scope
-from tensorfleet.base.naming import find
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import GraphKeys
-from tensorfleet.ops.nn.activations import relu
 from tensorfleet_legacy.contrib.framework.arg_scope import Scope, arg_scope
 from tensorfleet_legacy.contrib.layers.layers_normalization import softmax
-from tensorfleet_legacy.contrib.slim.nets.inception_branches import Depth, built, depth_by, fitting
+from tensorfleet_legacy.contrib.slim.nets.inception_branches import Depth, built, depth_by, fitting, logits_of
+from tensorfleet_legacy.contrib.slim.nets.inception_v1 import scope_with
 from tensorfleet_legacy.contrib.slim.nets.plain_network import layer
 
 _LAYERS = ("conv2d", "max_pool2d", "avg_pool2d")
@@ -124,17 +123,10 @@ def inception_v3(
                 net = layer("avg_pool2d")(net, size, padding="VALID", scope=f"AvgPool_1a_{size[0]}x{size[1]}")
                 net = layer("dropout")(net, dropout_keep_prob, scope="Dropout_1b")
                 ends["PreLogits"] = net
-                logits = _last(net, num_classes, "Conv2d_1c_1x1", spatial_squeeze)
+                logits = logits_of(net, num_classes, "Conv2d_1c_1x1", spatial_squeeze)
             ends["Logits"] = logits
             ends["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, ends
-
-
-def _last(net: Tensor, classes: int, scope: str, squeeze: bool, **options: Any) -> Tensor:
-    logits = layer("conv2d")(
-        net, classes, [1, 1], activation_fn=None, normalizer_fn=None, scope=scope, **options
-    )
-    return find("squeeze")(logits, [1, 2], name="SpatialSqueeze") if squeeze else logits
 
 
 def _aux(net: Tensor, classes: int, depth: Depth, squeeze: bool) -> Tensor:
@@ -152,7 +144,7 @@ def _aux(net: Tensor, classes: int, depth: Depth, squeeze: bool) -> Tensor:
             scope=f"Conv2d_2a_{size[0]}x{size[1]}",
         )
         small = TruncatedNormal(0.0, 0.001)
-        return _last(net, classes, "Conv2d_2b_1x1", squeeze, weights_initializer=small)
+        return logits_of(net, classes, "Conv2d_2b_1x1", squeeze, weights_initializer=small)
 
 
 def inception_v3_arg_scope(
@@ -169,20 +161,5 @@ def inception_v3_arg_scope(
         "epsilon": batch_norm_epsilon,
         "updates_collections": updates_collections,
         "fused": use_fused_batchnorm,
-        "variables_collections": {
-            "beta": None,
-            "gamma": None,
-            "moving_mean": [batch_norm_var_collection],
-            "moving_variance": [batch_norm_var_collection],
-        },
     }
-    regularizer = layer("l2_regularizer")(weight_decay)
-    with arg_scope([layer("conv2d"), layer("fully_connected")], weights_regularizer=regularizer):
-        with arg_scope(
-            [layer("conv2d")],
-            weights_initializer=layer("variance_scaling_initializer")(),
-            activation_fn=relu,
-            normalizer_fn=layer("batch_norm"),
-            normalizer_params=params,
-        ) as scope:
-            return scope
+    return scope_with(weight_decay, params, batch_norm_var_collection)

@@ -9,7 +9,8 @@ from tensorfleet.api.variables.initializers import Constant, TruncatedNormal, Ze
 from tensorfleet.api.variables.scope import variable_scope
 from tensorfleet.base.naming import find
 from tensorfleet.graph.operation import Tensor
-from tensorfleet_legacy.contrib.framework.arg_scope import arg_scope
+from tensorfleet.ops.nn.activations import relu
+from tensorfleet_legacy.contrib.framework.arg_scope import Scope, arg_scope
 
 
 def layer(name: str) -> Any:
@@ -26,6 +27,21 @@ def collecting(scope: Any, *layers: str, **options: Any) -> tuple[str, Any]:
 def end_points(collection: str) -> dict[str, Tensor]:
     """The results that were collected, by the layers' scopes."""
     return find("contrib.layers.utils.convert_collection_to_dict")(collection)
+
+
+def plain_scope(weight_decay: float, biases: Any, *, valid_pools: bool = False) -> Scope:
+    """The arguments for the layers of a network of plain layers, whose biases begin so."""
+    with arg_scope(
+        [layer("conv2d"), layer("fully_connected")],
+        activation_fn=relu,
+        weights_regularizer=layer("l2_regularizer")(weight_decay),
+        biases_initializer=biases,
+    ):
+        with arg_scope([layer("conv2d")], padding="SAME") as scope:
+            if not valid_pools:
+                return scope
+            with arg_scope([layer("max_pool2d")], padding="VALID") as with_pools:
+                return with_pools
 
 
 def small_head() -> tuple[dict[str, Any], dict[str, Any]]:

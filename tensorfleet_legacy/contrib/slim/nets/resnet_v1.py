@@ -9,18 +9,10 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.nn.activations import relu
 from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
 from tensorfleet_legacy.contrib.layers.layers import collected
+from tensorfleet_legacy.contrib.slim.nets import resnet_utils as utils
 from tensorfleet_legacy.contrib.slim.nets.plain_network import layer
-from tensorfleet_legacy.contrib.slim.nets.resnet_utils import (
-    Block,
-    block,
-    conv2d_same,
-    residual_network,
-    resnet_arg_scope,
-    sized,
-    subsample,
-)
 
-__all__ = ["resnet_arg_scope"]
+resnet_arg_scope = utils.resnet_arg_scope
 
 
 @add_arg_scope
@@ -37,25 +29,25 @@ def bottleneck(
     with variable_scope(scope, "bottleneck_v1", [inputs]) as sc:
         conv = layer("conv2d")
         if depth == inputs.shape[-1].value:
-            shortcut = subsample(inputs, stride, "shortcut")
+            shortcut = utils.subsample(inputs, stride, "shortcut")
         else:
             shortcut = conv(inputs, depth, [1, 1], stride=stride, activation_fn=None, scope="shortcut")
         residual = conv(inputs, depth_bottleneck, [1, 1], stride=1, scope="conv1")
-        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
+        residual = utils.conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
         residual = conv(residual, depth, [1, 1], stride=1, activation_fn=None, scope="conv3")
         output = relu(shortcut + residual)
         return collected(outputs_collections, sc.name, output)
 
 
-resnet_v1 = residual_network("resnet_v1", bottleneck, {}, lambda net: net)
+resnet_v1 = utils.residual_network("resnet_v1", bottleneck, {}, lambda net: net)
 
 
-def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> utils.Block:
     """So many units, the last with the stride."""
-    return block(bottleneck, scope, base_depth, num_units, stride)
+    return utils.block(bottleneck, scope, base_depth, num_units, stride)
 
 
-resnet_v1_50 = sized(resnet_v1, bottleneck, (3, 4, 6, 3), "resnet_v1_50")
-resnet_v1_101 = sized(resnet_v1, bottleneck, (3, 4, 23, 3), "resnet_v1_101")
-resnet_v1_152 = sized(resnet_v1, bottleneck, (3, 8, 36, 3), "resnet_v1_152")
-resnet_v1_200 = sized(resnet_v1, bottleneck, (3, 24, 36, 3), "resnet_v1_200")
+resnet_v1_50 = utils.sized(resnet_v1, bottleneck, (3, 4, 6, 3), "resnet_v1_50")
+resnet_v1_101 = utils.sized(resnet_v1, bottleneck, (3, 4, 23, 3), "resnet_v1_101")
+resnet_v1_152 = utils.sized(resnet_v1, bottleneck, (3, 8, 36, 3), "resnet_v1_152")
+resnet_v1_200 = utils.sized(resnet_v1, bottleneck, (3, 24, 36, 3), "resnet_v1_200")

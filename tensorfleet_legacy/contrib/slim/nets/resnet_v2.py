@@ -9,18 +9,10 @@ from tensorfleet.graph.operation import Tensor
 from tensorfleet.ops.nn.activations import relu
 from tensorfleet_legacy.contrib.framework.arg_scope import add_arg_scope
 from tensorfleet_legacy.contrib.layers.layers import collected
+from tensorfleet_legacy.contrib.slim.nets import resnet_utils as utils
 from tensorfleet_legacy.contrib.slim.nets.plain_network import layer
-from tensorfleet_legacy.contrib.slim.nets.resnet_utils import (
-    Block,
-    block,
-    conv2d_same,
-    residual_network,
-    resnet_arg_scope,
-    sized,
-    subsample,
-)
 
-__all__ = ["resnet_arg_scope"]
+resnet_arg_scope = utils.resnet_arg_scope
 
 
 @add_arg_scope
@@ -39,11 +31,11 @@ def bottleneck(
         plain = {"normalizer_fn": None, "activation_fn": None}
         active = layer("batch_norm")(inputs, activation_fn=relu, scope="preact")
         if depth == inputs.shape[-1].value:
-            shortcut = subsample(inputs, stride, "shortcut")
+            shortcut = utils.subsample(inputs, stride, "shortcut")
         else:
             shortcut = conv(active, depth, [1, 1], stride=stride, scope="shortcut", **plain)
         residual = conv(active, depth_bottleneck, [1, 1], stride=1, scope="conv1")
-        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
+        residual = utils.conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
         residual = conv(residual, depth, [1, 1], stride=1, scope="conv3", **plain)
         output = shortcut + residual
         return collected(outputs_collections, sc.name, output)
@@ -53,17 +45,17 @@ def _postnorm(net: Tensor) -> Tensor:
     return layer("batch_norm")(net, activation_fn=relu, scope="postnorm")
 
 
-resnet_v2 = residual_network(
+resnet_v2 = utils.residual_network(
     "resnet_v2", bottleneck, {"activation_fn": None, "normalizer_fn": None}, _postnorm
 )
 
 
-def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> utils.Block:
     """So many units, the last with the stride."""
-    return block(bottleneck, scope, base_depth, num_units, stride)
+    return utils.block(bottleneck, scope, base_depth, num_units, stride)
 
 
-resnet_v2_50 = sized(resnet_v2, bottleneck, (3, 4, 6, 3), "resnet_v2_50")
-resnet_v2_101 = sized(resnet_v2, bottleneck, (3, 4, 23, 3), "resnet_v2_101")
-resnet_v2_152 = sized(resnet_v2, bottleneck, (3, 8, 36, 3), "resnet_v2_152")
-resnet_v2_200 = sized(resnet_v2, bottleneck, (3, 24, 36, 3), "resnet_v2_200")
+resnet_v2_50 = utils.sized(resnet_v2, bottleneck, (3, 4, 6, 3), "resnet_v2_50")
+resnet_v2_101 = utils.sized(resnet_v2, bottleneck, (3, 4, 23, 3), "resnet_v2_101")
+resnet_v2_152 = utils.sized(resnet_v2, bottleneck, (3, 8, 36, 3), "resnet_v2_152")
+resnet_v2_200 = utils.sized(resnet_v2, bottleneck, (3, 24, 36, 3), "resnet_v2_200")

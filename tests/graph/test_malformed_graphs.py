@@ -10,22 +10,22 @@ import tensorfleet as tf
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.token import token
-from tensorfleet.testing.malformed_graphs import EVIL, constant
+from tensorfleet.testing.malformed_graphs import MALFORMED, constant
 
 SECONDS = 30  # asserted; on a quiet machine each takes less than one
 
 
 @functools.cache
 def made(what):
-    return EVIL[what]().SerializeToString()
+    return MALFORMED[what]().SerializeToString()
 
 
 def test_there_are_enough_of_them():
-    assert len(EVIL) >= 60
+    assert len(MALFORMED) >= 60
 
 
-@pytest.mark.parametrize("what", EVIL)
-def test_an_evil_graph_is_refused_and_leaves_nothing(what):
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_malformed_graph_is_refused_and_leaves_nothing(what):
     graph_def = tf.GraphDef.FromString(made(what))
     began = time.process_time()
     with tf.Graph().as_default() as graph:
@@ -42,8 +42,8 @@ def server():
     made.stop()
 
 
-@pytest.mark.parametrize("what", EVIL)
-def test_an_evil_graph_sent_to_a_server_is_an_error_there(server, what):
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_malformed_graph_sent_to_a_server_is_an_error_there(server, what):
     data = np.frombuffer(made(what), np.uint8)
     address = server.target.removeprefix("grpc://")
     channel, _ = connection.connect(address, token(), messages.Hello("test"), SECONDS)

@@ -1,0 +1,194 @@
+"""The decisions of one step over several tasks: which stage starts, what a failure means, when the step is over.
+
+A state machine without sockets, threads or clocks. The driver (step_driver.py) tells it the events and carries out the
+actions that it decides:
+
+    events   sent(stage)      a task was asked to run a stage
+             done(stage)      a stage has ended and its results are here
+             failed()         a stage, a task or the deadline failed
+             cancel(reason)   somebody ends the step from another thread
+             late_answer()    a task answered after the step had failed
+    actions  Ask, RunHere, RunBeside, Wait, Finish, Fail
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from tensorfleet.base import errors
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Have the task of a stage run it. `sent` or `done` says which of the two it came to."""
+
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunHere:
+    """Run a stage of this process in this thread."""
+
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunBeside:
+    """Run a stage of this process in a thread of its own: it may wait, and there is more to do meanwhile."""
+
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait for an answer, or for a stage that runs beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The step is over, with all its results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The step was cancelled: raise the reason."""
+
+    reason: errors.OpError
+
+
+Action = Ask | RunHere | RunBeside | Wait | Finish | Fail
+_WAIT: Sequence[Action] = (Wait(),)
+_FINISH: Sequence[Action] = (Finish(),)
+
+
+@dataclass(frozen=True, slots=True)
+class StageRule:
+    """What the machine knows of a stage."""
+
+    #: the task that runs it; None for this process
+    task: Hashable | None
+    #: how many stages must be done before it starts, and which wait for it
+    waits: int
+    followers: Sequence[int]
+    #: whether it may wait for something while it runs in this process
+    blocks: bool = False
+    #: whether its task keeps something for it until the whole step is over
+    holds: bool = False
+    #: whether it takes elements from queues, which nobody else gets unless they are given back
+    takes: bool = False
+
+
+class StepRules:
+    """The stages of a program. They and the actions about them are the same in every step, so they are made once."""
+
+    __slots__ = ("asks", "beside", "first", "here", "stages", "waits")
+
+    def __init__(self, stages: Sequence[StageRule]) -> None:
+        self.stages = tuple(stages)
+        self.waits = [stage.waits for stage in stages]
+        self.first = [i for i, stage in enumerate(stages) if not stage.waits]
+        count = range(len(stages))
+        self.asks: list[Action] = [Ask(i) for i in count]
+        self.here: list[Sequence[Action]] = [(RunHere(i),) for i in count]
+        self.beside: list[Sequence[Action]] = [(RunBeside(i),) for i in count]
+
+
+class StepMachine:
+    """One step under way. All events but `cancel` come from one thread."""
+
+    __slots__ = (
+        "_asked",
+        "_beside",
+        "_holding",
+        "_ready",
+        "_rules",
+        "_started",
+        "_waits",
+        "_whole",
+        "reason",
+    )
+
+    def __init__(self, rules: StepRules, whole: StepMachine | None = None) -> None:
+        """`whole` is the step that this one is an iteration in, if it is one."""
+        self._rules = rules
+        self._waits = rules.waits.copy()
+        self._ready = rules.first.copy()
+        self._asked: set[int] = set()
+        self._beside: set[int] = set()
+        self._started: set[Hashable] = set()
+        self._holding: set[Hashable] = set()
+        self._whole = whole
+        self.reason: errors.OpError | None = None
+
+    def decide(self) -> Sequence[Action]:
+        """The next actions. They are to be carried out, and their events told, before the next call."""
+        ready = self._ready
+        if self.reason is not None and (ready or self._asked or self._beside):
+            return (Fail(self.reason),)  # a step with nothing left to do is done, cancelled or not
+        if not ready:
+            return _WAIT if self._asked or self._beside else _FINISH
+        rules = self._rules
+        stages = rules.stages
+        # Other tasks first: they work while this process does its own share.
+        remote = [i for i in ready if stages[i].task is not None]
+        if remote:
+            self._ready = [i for i in ready if stages[i].task is None] if len(remote) < len(ready) else []
+            return [rules.asks[i] for i in remote]
+        # One at a time: it may make stages ready that other tasks can begin with.
+        stage = ready.pop(0)
+        if stages[stage].blocks and (ready or self._asked or self._beside):
+            self._beside.add(stage)
+            return rules.beside[stage]
+        return rules.here[stage]
+
+    def sent(self, stage: int) -> None:
+        """A task was asked to run a stage, or may have been: whatever happens now, it must hear of the end."""
+        rule = self._rules.stages[stage]
+        self._asked.add(stage)
+        self._started.add(rule.task)
+        if rule.holds:
+            (self._whole or self)._holding.add(rule.task)
+
+    def done(self, stage: int) -> None:
+        """A stage has ended, wherever it ran: those that waited only for it are ready."""
+        self._asked.discard(stage)
+        self._beside.discard(stage)
+        waits = self._waits
+        for follower in self._rules.stages[stage].followers:
+            waits[follower] -= 1
+            if not waits[follower]:
+                self._ready.append(follower)
+
+    def cancel(self, reason: errors.OpError) -> list[Hashable]:
+        """Ends the step, from any thread, and gives the tasks to tell. The first reason counts."""
+        if self.reason is None:
+            self.reason = reason
+        return list(self._started)
+
+    def failed(self) -> tuple[errors.OpError, list[Hashable]]:
+        """The step has failed: gives the reason and the tasks that must hear of it. Nothing starts any more."""
+        self._ready.clear()
+        reason = self.reason or errors.CancelledError(
+            None, None, "The step was cancelled by an earlier failure."
+        )
+        return reason, list(self._started)
+
+    def late_answer(self, stage: int, succeeded: bool) -> bool:
+        """A task answered after the failure. Gives whether it must put back what the stage took from queues."""
+        self._asked.discard(stage)
+        return succeeded and self._rules.stages[stage].takes
+
+    def error_to_raise(self, error: BaseException, forced: bool) -> BaseException:
+        """The error for the caller of a step that failed with `error`; `forced` if its connections were cut to end it.
+
+        Whoever cancelled the step gets the reason given, not the error that the cancelling caused.
+        """
+        if self.reason is not None and (forced or isinstance(error, errors.CancelledError)):
+            return self.reason
+        return error
+
+    def over(self) -> set[Hashable]:
+        """The step has ended, one way or the other: gives the tasks that keep something for it."""
+        holding, self._holding = self._holding, set()
+        return holding
