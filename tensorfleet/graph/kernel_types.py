@@ -19,11 +19,15 @@ Kernel: TypeAlias = Callable[..., Any]
 T = TypeVar("T")
 
 
-class Event(Protocol):
-    """An event that a step waits for, as `threading.Event` is."""
+class Wakeable(Protocol):
+    """An object that a step wakes when it ends."""
 
     def set(self) -> None:
         """Wakes the waiting thread."""
+
+
+class Event(Wakeable, Protocol):
+    """An event that a step waits for, as `threading.Event` is."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it is set before the time is over."""
@@ -58,10 +62,10 @@ class Step(Protocol):
     def wait(self, event: Event, what: str, long: object = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
 
-    def hold(self, held: Event) -> None:
+    def hold(self, held: Wakeable) -> None:
         """Has `held.set()` called when the step ends, unless it is released before."""
 
-    def release(self, held: Event) -> None:
+    def release(self, held: Wakeable) -> None:
         """Undoes `hold`."""
 
     def stoppable(self, call: Callable[[], T]) -> T:

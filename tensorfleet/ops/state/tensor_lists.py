@@ -292,7 +292,7 @@ def _scatter(
     **_LIST,
 )
 def _scatter_sized(
-    ctx: HostContext, tensor: Array, indices: Array, shape: Array, count: Array, *, element_dtype: DType
+    ctx: HostContext, tensor: Array, indices: Array, shape: Array, count: Array | int, *, element_dtype: DType
 ) -> TensorList:
     wanted, size = shape_from(shape), int(count)
     if size < -1:
