@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Wakeable(Protocol):
-    """What a step wakes when it ends: an event, a Python function to interrupt, a resource that it holds."""
+    """An object that a step wakes when it ends."""
 
     def set(self) -> None:
         """Wakes it."""

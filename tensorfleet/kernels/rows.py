@@ -15,7 +15,7 @@ from tensorfleet.kernels.arrays import all_within
 from tensorfleet.kernels.parallel_for import in_parts
 
 #: the forms, by op type, of updates that XLA can do: (xp, table, indices, updates, check) → the new table
-FUSED: dict[str, Callable[..., bool]] = {}
+FUSED: dict[str, Callable[..., Array]] = {}
 #: rows of so many numbers are changed number by number: `ufunc.at` is fast on vectors only
 NARROW = 32
 _SIGNS = {np.add: 1, np.subtract: -1}

@@ -88,7 +88,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any) -> Any:
     rows = nest.map_structure(to_tensor, elems)
 
     def of_row(i: Tensor | int) -> Any:
-        # Rows are gathered in the loop, so that `fn` can take gradients of what they were computed from.
+        # Rows are gathered in the loop, so that `fn` can take gradients with respect to the tensors before them.
         return fn(nest.map_structure(lambda x: gather(x, i), rows))
 
     kinds = nest.map_structure(lambda x: x.dtype.base_dtype, of_row(0))

@@ -86,7 +86,7 @@ class Meeting:
         self._here: dict[int, Arrival] = {}
 
     def missing(self) -> str:
-        """Who has not come yet."""
+        """The workers that have not come yet, in words."""
         absent = [str(r) for r in range(self.size) if r not in self._here]
         return f"worker{'s' * (len(absent) > 1)} {', '.join(absent)} of {self.size}"
 

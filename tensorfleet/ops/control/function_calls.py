@@ -15,6 +15,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.functions import FunctionGraph, add_function, find_function
 from tensorfleet.graph.gradients import vjp
 from tensorfleet.graph.graphdef import export_graph
+from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.meta_graph import export_meta_graph, import_meta_graph_def
@@ -39,12 +40,12 @@ def _called_shapes(op: Operation) -> list[TensorShape]:
     shape=_called_shapes,
 )
 def _partitioned_call(
-    xp: ArrayModule, args: list[Array], *, f: object, op: Operation, check: Check
+    xp: ArrayModule, args: list[Array], *, f: str, op: Operation, check: Check
 ) -> tuple[Array, ...]:
     return call_body(xp, called_body(op, f), args, check)
 
 
-def called_body(op: Operation, name: object) -> FunctionGraph:
+def called_body(op: Operation, name: str) -> FunctionGraph:
     """The function that an operation calls, which may have been added to the graph after the call."""
     if str(name) not in op.graph._functions:
         raise errors.NotFoundError(
@@ -64,7 +65,7 @@ def called_body(op: Operation, name: object) -> FunctionGraph:
 
 
 @gradient("PartitionedCall")
-def _partitioned_call_grad(op: Operation, *grads: Tensor) -> list[Tensor | None]:
+def _partitioned_call_grad(op: Operation, *grads: Tensor) -> Sequence[Tensor | IndexedSlices | None]:
     function = op.graph._function_gradients.get(str(op._attrs["f"]))
     if function is None:
         return vjp(op, *grads)

@@ -70,8 +70,8 @@ def _if(
     cond: Array,
     args: list[Array],
     *,
-    then_branch: object,
-    else_branch: object,
+    then_branch: str,
+    else_branch: str,
     op: Operation,
     check: Check,
 ) -> tuple[Array, ...]:
@@ -97,7 +97,7 @@ def _case_shapes(op: Operation) -> list[TensorShape]:
 
 
 def _case(
-    xp: ArrayModule, index: Array, args: list[Array], *, branches: list[object], op: Operation, check: Check
+    xp: ArrayModule, index: Array, args: list[Array], *, branches: list[str], op: Operation, check: Check
 ) -> tuple[Array, ...]:
     bodies = [find_function(op.graph, f) for f in branches]
     last = len(bodies) - 1
@@ -132,7 +132,7 @@ _WHILE = (
 
 
 def _while(
-    xp: ArrayModule, args: list[Array], *, cond: object, body: object, op: Operation, check: Check
+    xp: ArrayModule, args: list[Array], *, cond: str, body: str, op: Operation, check: Check
 ) -> tuple[Array, ...]:
     test, step = find_function(op.graph, cond), find_function(op.graph, body)
     if len(test.outputs) != 1:
@@ -175,7 +175,7 @@ def _for(
     delta: Array,
     args: list[Array],
     *,
-    body: object,
+    body: str,
     op: Operation,
     check: Check,
 ) -> tuple[Array, ...]:

@@ -192,7 +192,8 @@ def _operation(
     name: str | None,
 ) -> Any:
     several = isinstance(Tout, (list, tuple))
-    types = [dtypes.as_dtype(t) for t in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
+    listed: Sequence[Any] = Tout if isinstance(Tout, (list, tuple)) else [Tout]
+    types = [dtypes.as_dtype(t) for t in listed]
     kind = "PyFunc" if stateful else "PyFuncStateless"
     outputs = apply_any(kind, list(inp), token=token, Tout=types, name=name)
     if not types and not stateful:

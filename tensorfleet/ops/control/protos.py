@@ -1,4 +1,4 @@
-"""How branches and loops are written into MetaGraphs, and found again in an imported graph.
+"""Writes branches and loops into MetaGraphs, and finds them again in an imported graph.
 
 Their operations are in the graph anyway. A MetaGraph also has which of them belong to which branch or loop: an imported
 graph needs that for its gradients.

@@ -120,7 +120,7 @@ def build(context: WhileContext, cond: LoopFunction, body: LoopFunction, loop_va
         switched = [switch(m, context._pivot) for m in merged]
         context.switches += switched
         inside = [apply("Identity", s[1]) for s in switched]
-        context._pivot_for_body = inside[0]
+        context._pivot_for_body = inside[0]  # ties operations without inputs to the iteration
         result = with_summaries(lambda: body(*_packed(loop_vars, originals, inside)))
         if not nest.is_nested(result) or isinstance(result, CompositeTensor):
             result = [result]

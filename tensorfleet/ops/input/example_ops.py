@@ -203,7 +203,7 @@ class ExampleBatch:
         values, counts = self.flat(key, dtype)
         longest = int(counts.max()) if self.size else 0
         indices = np.empty((len(values), 2), np.int64)
-        if longest * self.size == len(values):
+        if longest * self.size == len(values):  # all rows full: no need to repeat and count
             table = indices.reshape(self.size, longest, 2)
             table[..., 0], table[..., 1] = np.arange(self.size)[:, None], np.arange(longest)
         else:

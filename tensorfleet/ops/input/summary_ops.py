@@ -276,7 +276,7 @@ def _audio_summary(
 def _set_tensor(target: TensorProto, value: Array, dtype: dtypes.DType) -> None:
     """A tensor as raw bytes, whatever its size."""
     array = np.asarray(value)
-    target.dtype = dtype.as_datatype_enum  # type: ignore[assignment]  # the stubs know the members of the enum only
+    target.dtype = dtype.as_datatype_enum
     target.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
     if dtype == dtypes.string:
         target.string_val.extend(array.ravel().tolist())

@@ -1,4 +1,4 @@
-"""Arithmetic on quantized tensors, and narrower integers for wide ones: what quantized graphs are made of."""
+"""Arithmetic on quantized tensors, and narrower integers for wide ones, as quantized graphs have them."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,52 +115,29 @@ def _pool_shape(op: Operation) -> list[TensorShape]:
     return [shape_of(dims), SCALAR, SCALAR]
 
 
-@op(
-    "QuantizedAvgPool",
-    f"input: T, min_input: float, max_input: float -> output: T, {_RANGE}",
-    _POOL,
-    shape=_pool_shape,
-    host=True,
-)
-def _quantized_avg_pool(
-    ctx: HostContext,
-    x: Array,
-    low: Array,
-    high: Array,
-    *,
-    ksize: list[int],
-    strides: list[int],
-    padding: bytes,
-) -> Quantized:
-    # The mean of integers may lie just below a whole number in float64; TensorFlow divides integers, which cuts off.
-    means = pool_kernels.avg_pool(
-        np, x.astype(np.float64), ksize=ksize, strides=strides, padding=padding.decode()
-    )
-    return np.trunc(means + 1e-9).astype(x.dtype), np.float32(low), np.float32(high)
+def _declare_pool(name: str, pool: Callable[..., Array], cut_off: bool) -> None:
+    def kernel(
+        ctx: HostContext,
+        x: Array,
+        low: Array,
+        high: Array,
+        *,
+        ksize: list[int],
+        strides: list[int],
+        padding: bytes,
+    ) -> Quantized:
+        wide = x.astype(np.float64)
+        pooled = pool(np, wide, ksize=ksize, strides=strides, padding=padding.decode())
+        # A mean that is a whole number may come out just below it.
+        pooled = np.trunc(pooled + 1e-9) if cut_off else pooled
+        return pooled.astype(x.dtype), np.float32(low), np.float32(high)
+
+    signature = f"input: T, min_input: float, max_input: float -> output: T, {_RANGE}"
+    op(name, signature, _POOL, shape=_pool_shape, host=True)(kernel)
 
 
-@op(
-    "QuantizedMaxPool",
-    f"input: T, min_input: float, max_input: float -> output: T, {_RANGE}",
-    _POOL,
-    shape=_pool_shape,
-    host=True,
-)
-def _quantized_max_pool(
-    ctx: HostContext,
-    x: Array,
-    low: Array,
-    high: Array,
-    *,
-    ksize: list[int],
-    strides: list[int],
-    padding: bytes,
-) -> Quantized:
-    largest = pool_kernels.max_pool(
-        np, x.astype(np.float64), ksize=ksize, strides=strides, padding=padding.decode()
-    )
-    return largest.astype(x.dtype), np.float32(low), np.float32(high)
-
+_declare_pool("QuantizedAvgPool", pool_kernels.avg_pool, cut_off=True)
+_declare_pool("QuantizedMaxPool", pool_kernels.max_pool, cut_off=False)
 
 quantized_avg_pool = op_function(
     "QuantizedAvgPool",
@@ -207,30 +185,16 @@ def _quantized_relu_x(
     return _clipped(x, low, high, top, out_type)
 
 
-@op(
-    "QuantizedRelu",
-    f"features: Tinput, min_features: float[0], max_features: float[0] -> {_ACTIVATED}",
-    _ACTIVATION,
-    shape=_like_first,
-    host=True,
-)
-def _quantized_relu(
-    ctx: HostContext, x: Array, low: Array, high: Array, *, out_type: dtypes.DType
-) -> Quantized:
-    return _clipped(x, low, high, None, out_type)
+def _declare_relu(name: str, top: float | None) -> None:
+    def kernel(ctx: HostContext, x: Array, low: Array, high: Array, *, out_type: dtypes.DType) -> Quantized:
+        return _clipped(x, low, high, top, out_type)
+
+    signature = f"features: Tinput, min_features: float[0], max_features: float[0] -> {_ACTIVATED}"
+    op(name, signature, _ACTIVATION, shape=_like_first, host=True)(kernel)
 
 
-@op(
-    "QuantizedRelu6",
-    f"features: Tinput, min_features: float[0], max_features: float[0] -> {_ACTIVATED}",
-    _ACTIVATION,
-    shape=_like_first,
-    host=True,
-)
-def _quantized_relu6(
-    ctx: HostContext, x: Array, low: Array, high: Array, *, out_type: dtypes.DType
-) -> Quantized:
-    return _clipped(x, low, high, 6.0, out_type)
+_declare_relu("QuantizedRelu", None)
+_declare_relu("QuantizedRelu6", 6.0)
 
 
 quantized_relu_x = op_function(

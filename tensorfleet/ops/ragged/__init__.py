@@ -1,1 +1,1 @@
-"""What ordinary functions of `tf` do with ragged tensors: indexing, arithmetic, sums, joining."""
+"""Ragged tensors, and the ragged forms of `tf` functions: indexing, arithmetic, sums, joining."""

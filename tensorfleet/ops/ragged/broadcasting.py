@@ -31,7 +31,7 @@ def elementwise(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> R
 
 
 def _plain(value: Any, kind: DType) -> Any:
-    """A tensor; numbers stay what they are, for the function to convert."""
+    """A tensor; numbers are left for the function to convert."""
     if isinstance(value, (RaggedTensor, Tensor)) or np.ndim(value) == 0:
         return value
     return to_tensor(value, kind)

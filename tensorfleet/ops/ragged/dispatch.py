@@ -1,4 +1,4 @@
-"""Which public functions take ragged tensors.
+"""The public functions that take ragged tensors.
 
 Every function below is wrapped when it is published. A wrapper looks at the types of the arguments; it imports the
 ragged forms when the first ragged tensor arrives.

@@ -36,7 +36,7 @@ _PLACE = "python.ops.ragged.ragged_tensor_shape."
 
 @export(f"{_PLACE}RaggedTensorDynamicShape")
 class RaggedTensorDynamicShape:
-    """How long each dimension of a ragged tensor is.
+    """The length of each dimension of a ragged tensor.
 
     The partitioned dimensions begin with the outermost and end with the last ragged one; behind them are inner ones, which
     are all uniform.
@@ -203,7 +203,7 @@ def _slices(sizes: Sequence[Tensor], kind: dtypes.DType) -> Tensor:
 
 
 def _checked(value: Tensor, holds: Tensor, axis: int) -> Tensor:
-    """A value that is there if sizes fit."""
+    """The value, which fails unless sizes fit."""
     if constant_value(holds):
         return value
     message = f"Unable to broadcast: dimension size mismatch in dimension {axis}"
@@ -213,7 +213,7 @@ def _checked(value: Tensor, holds: Tensor, axis: int) -> Tensor:
 
 
 def _fitted(size: Tensor, wanted: Tensor, axis: int) -> Tensor:
-    """A uniform size made another one, which it is unless one of the two is 1."""
+    """A uniform size broadcast to another: they must be equal, or one of them 1."""
     one = to_tensor(1, size.dtype)
     single = apply("Equal", size, one)
     fits = apply("LogicalOr", apply("Equal", wanted, one), apply("Equal", wanted, size))

@@ -335,7 +335,7 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape: ragged dimensions are None."""
+        """The static shape: ragged dimensions are None."""
         ends = self._row_splits.shape.as_list()[0]
         inner = self._values.shape
         outer = TensorShape([None if ends is None else ends - 1, None])

@@ -46,6 +46,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The two seeds of a random op, from the graph's seed and its own; (None, None) for a random start."""
     graph = get_default_graph()
     if graph.seed is not None:
+        # TensorFlow takes the number of operations as the seed: adding one before this op changes its numbers.
         own = graph._ops[-1]._id + 1 if op_seed is None and graph._ops else op_seed or 0
         graph._seed_used = graph._seed_used or op_seed is None
         seeds = graph.seed, own
@@ -59,7 +60,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def seeds(seed: int | None) -> dict[str, Any]:
-    """The attributes of an op that a seed, and the graph's, give."""
+    """The seed attributes of an op, from its own seed and the graph's."""
     first, second = get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}
 
@@ -80,7 +81,7 @@ def _checked_shape(shape: Array) -> tuple[int, ...]:
 
 
 def _checked_samples(shape: Array, parameters: Array) -> tuple[int, ...]:
-    """The same where so many numbers are drawn for each parameter."""
+    """The dimensions of `shape`, where that many numbers are drawn for each parameter."""
     dims = _checked_shape(shape)
     if math.prod(dims) * np.size(parameters) >= 1 << 63:
         raise errors.invalid(
@@ -122,7 +123,7 @@ def _truncated_normal(xp: ArrayModule, rng: Array, shape: Array, *, dtype: dtype
 
 
 def between_scalars(op: Operation, first: int, drawn: TensorShape) -> TensorShape:
-    """The shape of what is drawn; ValueError when a limit is not a scalar."""
+    """The shape `drawn`; ValueError when a limit is not a scalar."""
     for name, t in zip(("minval", "maxval"), op._inputs[first:], strict=True):
         if t.shape.rank:
             raise ValueError(f"{name} must be a scalar; got a tensor of shape {bracketed(t.shape.as_list())}")
@@ -458,7 +459,7 @@ def random_crop(
         whole = to_tensor(value, name="value")
         wanted = to_tensor(size, dtypes.int32, name="size")
         shape = apply("Shape", whole)
-        # As many operations as TensorFlow makes: the seed of what is drawn depends on their number.
+        # As many operations as TensorFlow makes: the op's seed depends on their number.
         fits = reduce_all(apply("GreaterEqual", shape, wanted))
         check = Assert(fits, ["Need value.shape >= size, got ", shape, wanted], summarize=1000)
         limit = with_dependencies([check], shape) - wanted + 1

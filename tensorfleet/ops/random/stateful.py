@@ -1,4 +1,4 @@
-"""Random numbers from a stream that is kept in a variable: what `tf.random.experimental.Generator` is made of."""
+"""Random numbers from a stream in a variable: the ops of `tf.random.experimental.Generator`."""
 
 from __future__ import annotations
 

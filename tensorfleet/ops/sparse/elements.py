@@ -88,7 +88,7 @@ def _plus(ctx: HostContext, indices: Array, values: Array, shape: Array, dense: 
 
 @export("python.ops.sparse_ops.sparse_dense_cwise_add")
 def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: TensorLike) -> SparseTensor:
-    """A sparse tensor with what a dense one has at its places added to its values."""
+    """A sparse tensor plus the elements of a dense one at its places."""
     summed = apply("SparseDenseCwiseAdd", sp_t.indices, sp_t.values, sp_t.dense_shape, dense_t)
     return SparseTensor(sp_t.indices, summed, sp_t.dense_shape)
 

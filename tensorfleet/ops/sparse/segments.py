@@ -60,6 +60,7 @@ def _check(xp: ArrayModule, data: Array, indices: Array, ids: Array, count: int 
 def _add_rows(xp: ArrayModule, data: Array, rows: Array | None, places: Array, count: int) -> Array:
     """Some rows of the data, or all, added up at their places."""
     if is_numpy(xp):
+        # Float sums depend on their order: the rows of a place are added in the order in which they come.
         if not sums_in_any_order(data, np.add) and (places[1:] < places[:-1]).any():
             order = np.argsort(places, kind="stable")
             rows, places = order if rows is None else rows[order], places[order]
@@ -85,7 +86,7 @@ def _divisor(xp: ArrayModule, ids: Array, count: int, kind: str, like: Array) ->
 def _reduced(xp: ArrayModule, data: Array, indices: Array, ids: Array, count: int, kind: str) -> Array:
     w: Array = wide(data)
     if is_numpy(xp):
-        if len(ids) == count and one_each(ids):
+        if len(ids) == count and one_each(ids):  # one row in each group: nothing to add up
             return data.take(indices, axis=0)
         safe = indices
     else:

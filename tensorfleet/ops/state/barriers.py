@@ -74,7 +74,7 @@ class BarrierQueue(HeapQueue):
             got = str(list(values.shape)).replace(" ", "")
             raise errors.invalid(f"Shape mismatch in tuple component {component}. Expected {want}, got {got}")
         with self._lock:
-            self._check_open(keys.tolist(), component)
+            self._check_open(keys.tolist(), component)  # before the first value is put: all or none
             begins = any(key not in self._waiting for key in keys.tolist())
             for i, key in enumerate(keys.tolist()):
                 self._put(key, component, values[i, ...])

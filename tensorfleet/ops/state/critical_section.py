@@ -60,6 +60,7 @@ class HeldMutex:
         self._step.release(self)
         self.set()
 
+    # A lock that nobody holds on to any more is released, or other steps would wait for ever.
     __del__ = set
 
 

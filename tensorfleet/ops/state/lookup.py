@@ -382,7 +382,7 @@ def _own_or_bucket(table: Any, keys: Tensor, buckets: Tensor) -> Tensor:
 
 
 class HasherSpec:
-    """Which hash sends unknown words to buckets, and its key."""
+    """The hash that sends unknown words to buckets, and its key."""
 
     def __init__(self, hasher: str, key: list[int] | None) -> None:
         self.hasher = hasher

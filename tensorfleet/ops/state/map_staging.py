@@ -153,6 +153,7 @@ class MapStage(Awaited):
             return True
 
     def _serve(self) -> None:
+        # One attempt that completes may let others complete that came before it.
         moved = True
         while moved:
             moved = False

@@ -50,6 +50,7 @@ def shared(ctx: HostContext, kind: str, container: bytes, shared_name: bytes, ma
 def agreed(ctx: HostContext, kind: str, container: bytes, shared_name: bytes, make: Callable[[str], Q]) -> Q:
     """The shared queue of an operation; raises unless it is like the queue that the operation would make."""
     queue = shared(ctx, kind, container, shared_name, make)
+    # Checked once per operation: later runs of it find themselves in `agreed`.
     if shared_name and ctx.op not in queue.agreed:
         _check_same(ctx.op, queue, make)
         queue.agreed.add(ctx.op)
@@ -215,6 +216,7 @@ def complete(ctx: HostContext, queue: Any, attempt: Any, what: str) -> None:
                 raise
     if attempt.error is not None:
         raise attempt.error
+    # The client ended while the attempt waited: its elements must not be lost with it.
     if asker is not None and not asker.is_answered_by(ctx.op) and asker.is_gone():
         queue.take_back(attempt)
         raise errors.CancelledError(

@@ -28,7 +28,7 @@ Shapes: TypeAlias = "ShapeLike | Sequence[ShapeLike]"
 
 def type_list(dtypes: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
     """One type or several, as a list."""
-    several = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
+    several: Sequence[Any] = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
     return [types.as_dtype(d).base_dtype for d in several]
 
 

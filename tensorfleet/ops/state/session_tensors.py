@@ -98,6 +98,7 @@ class TensorHandle:
     def _reader(self) -> tuple[Tensor, Tensor]:
         """The operations that read a handle: one pair for each type in a graph."""
         graph = self._session.graph
+        # Kept on the graph: a new pair for each call would let it grow for ever.
         known: dict[DType, tuple[Tensor, Tensor]] = graph.__dict__.setdefault("_handle_readers", {})
         if self._dtype not in known:
             with graph.as_default(), graph.control_dependencies(None):

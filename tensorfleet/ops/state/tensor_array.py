@@ -87,7 +87,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of an element."""
+        """The static shape of an element."""
         return self._shapes[0] if self._shapes else TensorShape(None)
 
     dynamic_size = readonly("_dynamic_size", "Whether writing beyond the end makes it longer.")

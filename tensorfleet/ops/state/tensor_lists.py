@@ -32,7 +32,7 @@ _SHAPE_AT = {
 
 
 def known_shape(handle: Tensor) -> TensorShape:
-    """What is known of the elements of a list while the graph is built."""
+    """The static shape of the elements of a list."""
     source = handle._op
     while source.type not in _SHAPE_AT:
         if not source.type.startswith("TensorList") and source.type != "Identity":
@@ -292,7 +292,7 @@ def _scatter(
     **_LIST,
 )
 def _scatter_sized(
-    ctx: HostContext, tensor: Array, indices: Array, shape: Array, count: Array, *, element_dtype: DType
+    ctx: HostContext, tensor: Array, indices: Array, shape: Array, count: Array | int, *, element_dtype: DType
 ) -> TensorList:
     wanted, size = shape_from(shape), int(count)
     if size < -1:

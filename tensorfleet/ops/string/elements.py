@@ -1,6 +1,6 @@
 """Strings element by element: their lengths, parts, cases, and to and from numbers.
 
-A string tensor is an array of `bytes`; what is said in characters is UTF-8.
+A string tensor is an array of `bytes`. Functions that count in characters read them as UTF-8.
 """
 
 from __future__ import annotations

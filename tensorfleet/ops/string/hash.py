@@ -20,8 +20,8 @@ from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.ops.common import same_as_input, static_value
 from tensorfleet.ops.samples import case
 
-# Strings per operation up to which those of several operations are hashed at once: with more, the copy into one
-# array costs more than the calls that it saves.
+# Strings per operation up to which those of several operations are hashed at once. Measured with four operations:
+# half the time with 512 strings each, the same with 8,192, several times slower with 32,768 (the copy).
 _MAX_JOINED_STRINGS = 1 << 13
 _WORDS = np.array([[b"a", b"", b"hello"], [b"x" * 20, b"y" * 50, b"z" * 200]], object)
 
