@@ -33,7 +33,7 @@ from tensorfleet.runtime.scheduling.program import Program
 from tensorfleet.runtime.scheduling.step import ExecutionContext
 
 if TYPE_CHECKING:
-    from tensorfleet.graph.kernel_types import Wakeable
+    from tensorfleet.graph.kernel_types import Event, Wakeable
     from tensorfleet.kernels.interruptible_calls import Call
     from tensorfleet.state.long_waits import LongWait
 

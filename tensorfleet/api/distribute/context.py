@@ -63,12 +63,12 @@ class Mode:
 
 def _modes() -> list[Mode]:
     graph: Graph = get_default_graph()
-    found = graph._local().strategies
+    modes = graph._local().strategies
     # The body of a function is built in a graph of its own, inside the scopes of the outer one.
-    while not found and graph.building_function and hasattr(graph, "outer"):
+    while not modes and graph.building_function and hasattr(graph, "outer"):
         graph = graph.outer
-        found = graph._local().strategies
-    return found
+        modes = graph._local().strategies
+    return modes
 
 
 @contextmanager
@@ -88,8 +88,8 @@ def entered(mode: Mode) -> Iterator[None]:
 
 def current() -> Mode:
     """The current mode; the default strategy's only replica when no scope is open."""
-    found = _modes()
-    return found[-1] if found else _default()
+    modes = _modes()
+    return modes[-1] if modes else _default()
 
 
 def _default() -> Mode:
@@ -107,8 +107,8 @@ def get_strategy() -> Strategy:
 @export("distribute.has_strategy")
 def has_strategy() -> bool:
     """Whether the scope of a strategy other than the default one is open."""
-    found = _modes()
-    return bool(found) and not found[-1].strategy.extended._is_default
+    modes = _modes()
+    return bool(modes) and not modes[-1].strategy.extended._is_default
 
 
 @export("distribute.get_replica_context")

@@ -91,9 +91,9 @@ def _run_std_server(
 
 def _configured(config: ConfigProto | None, strategy: Strategy, *task: Any) -> ConfigProto:
     """A copy of a session's configuration as a strategy wants it for a task."""
-    made = copy.deepcopy(config) if config is not None else ConfigProto()
-    strategy.configure(made, *task)
-    return made
+    configured = copy.deepcopy(config) if config is not None else ConfigProto()
+    strategy.configure(configured, *task)
+    return configured
 
 
 class _Run:
@@ -146,8 +146,8 @@ class _Run:
     ) -> Any:
         """Calls the worker function once: it builds a graph for all workers."""
         evaluated = self.evaluating(config, eval_fn, eval_strategy)
-        made = _configured(config, self.strategy, self.cluster)
-        result = self.single(self.worker_fn, self.strategy, None, None, made)
+        graph_config = _configured(config, self.strategy, self.cluster)
+        result = self.single(self.worker_fn, self.strategy, None, None, graph_config)
         evaluated()
         return result
 
@@ -172,8 +172,8 @@ class _Run:
     ) -> Any:
         """Calls the function of the evaluator."""
         strategy = eval_strategy or self.strategy
-        made = _configured(config, strategy)
-        return self.single(eval_fn or self.worker_fn, strategy, TaskType.EVALUATOR, index, made)
+        eval_config = _configured(config, strategy)
+        return self.single(eval_fn or self.worker_fn, strategy, TaskType.EVALUATOR, index, eval_config)
 
 
 def run_distribute_coordinator(
@@ -193,11 +193,11 @@ def run_distribute_coordinator(
     The cluster, and which of its tasks this is, are those given or those of TF_CONFIG. In each call
     `get_current_worker_context()` tells which task it is for.
     """
-    told = tf_config.read(os.environ)
-    rpc_layer = told.rpc_layer or rpc_layer
-    cluster = ClusterSpec(cluster_spec) if cluster_spec else told.cluster
+    config = tf_config.read(os.environ)
+    rpc_layer = config.rpc_layer or rpc_layer
+    cluster = ClusterSpec(cluster_spec) if cluster_spec else config.cluster
     if not cluster_spec:
-        task_type, task_id = told.task_type, told.task_index
+        task_type, task_id = config.task_type, config.task_index
     run = _Run(worker_fn, strategy, cluster, rpc_layer)
     if not cluster.jobs:
         return run.single(worker_fn, strategy, None, None, _configured(session_config, strategy))
@@ -208,7 +208,7 @@ def run_distribute_coordinator(
         raise ValueError(f"Unexpected coordinator mode: {mode!r}. Use one of CoordinatorMode.")
     if not task_type:
         raise ValueError("An independent worker needs its task type: pass task_type, or set it in TF_CONFIG.")
-    return _as_task(run, task_type, task_id or 0, session_config, eval_fn, eval_strategy, told.environment)
+    return _as_task(run, task_type, task_id or 0, session_config, eval_fn, eval_strategy, config.environment)
 
 
 def _as_task(
@@ -224,27 +224,29 @@ def _as_task(
     strategy = copy.deepcopy(run.strategy)
     evaluates = job == TaskType.EVALUATOR
     own = (eval_strategy or strategy) if evaluates else strategy
-    made = _configured(config, copy.deepcopy(own), *(() if evaluates else (run.cluster, job, index)))
-    del made.device_filters[:]  # the server is for other sessions too; each has its own
+    task_config = _configured(config, copy.deepcopy(own), *(() if evaluates else (run.cluster, job, index)))
+    del task_config.device_filters[:]  # the server is for other sessions too; each has its own
     server = _run_std_server(
         cluster_spec=run.cluster,
         task_type=job,
         task_id=index,
-        session_config=made,
+        session_config=task_config,
         rpc_layer=run.rpc_layer,
         environment=environment,
     )
     if evaluates:
-        return run.evaluate(made, eval_fn, eval_strategy, index)
+        return run.evaluate(task_config, eval_fn, eval_strategy, index)
     if job not in (TaskType.CHIEF, TaskType.WORKER, TaskType.PS):
         raise ValueError(f"Unexpected task_type: {job!r}. It can be chief, worker, ps or evaluator.")
     if job != TaskType.PS and strategy.extended.experimental_between_graph:
         return run.single(
-            run.worker_fn, strategy, job, index, _configured(made, strategy, run.cluster, job, index)
+            run.worker_fn, strategy, job, index, _configured(task_config, strategy, run.cluster, job, index)
         )
     leads = WorkerContext(strategy, run.cluster, job, index).is_chief and job != TaskType.PS
     if leads:  # the first worker builds the graph of all
-        return run.single(run.worker_fn, strategy, None, None, _configured(made, strategy, run.cluster))
+        return run.single(
+            run.worker_fn, strategy, None, None, _configured(task_config, strategy, run.cluster)
+        )
     logging.info("The server of /job:%s/task:%d waits for the others to end.", job, index)
     server.join()
     return server
@@ -252,19 +254,19 @@ def _as_task(
 
 def run_standard_tensorflow_server(session_config: ConfigProto | None = None) -> Server:
     """A started server for the task that TF_CONFIG describes."""
-    told = tf_config.read(os.environ)
-    if not told.cluster.jobs:
+    config = tf_config.read(os.environ)
+    if not config.cluster.jobs:
         raise ValueError("A server needs a cluster: set TF_CONFIG to one with this task in it.")
-    made = copy.deepcopy(session_config) if session_config is not None else ConfigProto()
-    if "worker" in told.cluster.jobs or "chief" in told.cluster.jobs:
-        job = "chief" if "chief" in told.cluster.jobs else "worker"
-        made.experimental.collective_group_leader = f"/job:{job}/replica:0/task:0"
+    server_config = copy.deepcopy(session_config) if session_config is not None else ConfigProto()
+    if "worker" in config.cluster.jobs or "chief" in config.cluster.jobs:
+        job = "chief" if "chief" in config.cluster.jobs else "worker"
+        server_config.experimental.collective_group_leader = f"/job:{job}/replica:0/task:0"
     server = _run_std_server(
-        cluster_spec=told.cluster,
-        task_type=told.task_type,
-        task_id=told.task_index or 0,
-        session_config=made,
-        rpc_layer=told.rpc_layer or "grpc",
+        cluster_spec=config.cluster,
+        task_type=config.task_type,
+        task_id=config.task_index or 0,
+        session_config=server_config,
+        rpc_layer=config.rpc_layer or "grpc",
     )
     server.start()
     return server

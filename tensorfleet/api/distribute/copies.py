@@ -79,10 +79,10 @@ class DistributedVariable(ResourceVariable):
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether all copies have a value."""
-        found = self._copies[0].is_initialized()
+        all_initialized = self._copies[0].is_initialized()
         for copy in self._copies[1:]:
-            found = apply("LogicalAnd", found, copy.is_initialized())
-        return found
+            all_initialized = apply("LogicalAnd", all_initialized, copy.is_initialized())
+        return all_initialized
 
     def load(self, value: object, session: BaseSession | None = None) -> None:
         """Writes a new value straight into all copies."""

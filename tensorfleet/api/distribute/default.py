@@ -93,8 +93,8 @@ class DefaultExtended(StrategyExtended):
         from tensorfleet.graph.scopes import colocate_with
 
         with colocate_with(var.op):
-            made = fn(var, *args, **(kwargs or {}))
-        return made if group else (made,)
+            result = fn(var, *args, **(kwargs or {}))
+        return result if group else (result,)
 
     def update_non_slot(
         self,
@@ -104,8 +104,8 @@ class DefaultExtended(StrategyExtended):
         kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
-        made = fn(*args, **(kwargs or {}))
-        return made if group else (made,)
+        result = fn(*args, **(kwargs or {}))
+        return result if group else (result,)
 
     def non_slot_devices(self, var_list: list[Variable]) -> Variable:
         return min(var_list, key=lambda v: v.name)

@@ -108,9 +108,9 @@ class StrategyExtended:
         """A strategy of one machine has nothing to learn of a cluster."""
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        made = type(config_proto)()
-        made.CopyFrom(config_proto)
-        return made
+        updated = type(config_proto)()
+        updated.CopyFrom(config_proto)
+        return updated
 
     # -- variables --
 
@@ -145,20 +145,20 @@ class StrategyExtended:
             return self._create_variable(next_creator, **kwargs)
         assert self._shared is not None
         # By the name without numbers: in a second replica `unique_name` has counted on.
-        made: list[Variable] = self._shared.setdefault(
+        variables: list[Variable] = self._shared.setdefault(
             _NAME_SUFFIX.sub("", kwargs.get("name") or "Variable"), []
         )
         if replica._index == 0:
-            made.append(self._create_variable(next_creator, **kwargs))
-            return made[-1]
+            variables.append(self._create_variable(next_creator, **kwargs))
+            return variables[-1]
         taken = replica.__dict__.setdefault("_taken", {})
-        number: int = taken.get(id(made), 0) + 1
-        taken[id(made)] = number
-        if number > len(made):
+        number: int = taken.get(id(variables), 0) + 1
+        taken[id(variables)] = number
+        if number > len(variables):
             raise RuntimeError(
                 f"Replica {replica._index} makes a variable {kwargs.get('name')!r} that the first replica does not make."
             )
-        return made[number - 1]
+        return variables[number - 1]
 
     def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         return next_creator(**kwargs)
@@ -266,8 +266,8 @@ class StrategyExtended:
         for (i, where), total in zip(places, self._sum_over_workers(totals, wanted), strict=True):
             done[i] = reducing.copied(total, where)
         if own_ops is not None and own:
-            found = own_ops.batch_reduce(wanted, [pairs[i] for i in own])
-            done.update(zip(own, found, strict=True))
+            reduced = own_ops.batch_reduce(wanted, [pairs[i] for i in own])
+            done.update(zip(own, reduced, strict=True))
         return [done[i] for i in range(len(pairs))]
 
     def _differs(self, value: object) -> bool:
@@ -351,11 +351,11 @@ class StrategyExtended:
         together = group_ops(*[r if isinstance(r, Operation) else r.op for r in live])
         if any(isinstance(r, Operation) for r in live):
             return together
-        made = []
+        copies = []
         for result in live:
             with reducing.placed(result.device), control_dependencies([together]):
-                made.append(apply("Identity", to_tensor(result)))
-        return Mirrored(made)
+                copies.append(apply("Identity", to_tensor(result)))
+        return Mirrored(copies)
 
     # -- input --
 

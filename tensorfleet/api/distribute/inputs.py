@@ -81,11 +81,11 @@ class InputIterator:
         devices = self._extended.worker_devices
         if self._divided:
             return self._parts(self._next(name), devices)
-        found: list[Any] = []
+        elements: list[Any] = []
         for where in devices:
-            with placed(where), control_dependencies([] if not found else _first_tensor(found[-1])):
-                found.append(self._next(name))
-        return regroup(found)
+            with placed(where), control_dependencies([] if not elements else _first_tensor(elements[-1])):
+                elements.append(self._next(name))
+        return regroup(elements)
 
     def _next(self, name: str | None) -> Any:
         return self._iterator.get_next(name)
@@ -96,12 +96,12 @@ class InputIterator:
             return element
         structure = self._iterator._structure
         leaves = flatten(element)
-        made = []
+        elements = []
         for i, where in enumerate(devices):
             with placed(where):
                 parts = [divided(leaf, first + i, total) for leaf in leaves]
-            made.append(pack_like(structure, parts))
-        return regroup(made)
+            elements.append(pack_like(structure, parts))
+        return regroup(elements)
 
 
 def _first_tensor(element: object) -> list[Tensor]:
@@ -123,10 +123,10 @@ def divided(batch: Tensor | SparseTensor, index: int, total: int) -> Tensor | Sp
         part = known // total
         return batch[index * part : (index + 1) * part]
     begin, end = _bounds(apply("Shape", batch, out_type=dtypes.int32)[0], index, total)
-    made = batch[begin:end]
+    rows = batch[begin:end]
     if batch.shape.rank is not None:
-        made.set_shape([None, *batch.shape.as_list()[1:]])
-    return made
+        rows.set_shape([None, *batch.shape.as_list()[1:]])
+    return rows
 
 
 def _bounds(size: Tensor, index: int, total: int) -> tuple[Any, Any]:

@@ -55,19 +55,19 @@ def on_task(task: DeviceSpec, device: str | DeviceSpec) -> str:
 def trainers(cluster: ClusterSpec) -> list[DeviceSpec]:
     """The tasks of a cluster that train, the one that leads first. One with two names has the first of them."""
     jobs = [job for job in (tf_config.CHIEF, tf_config.MASTER, tf_config.WORKER) if job in cluster.jobs]
-    found: dict[str, DeviceSpec] = {}
+    tasks: dict[str, DeviceSpec] = {}
     for job in jobs:
         for i in cluster.task_indices(job):
-            found.setdefault(cluster.task_address(job, i), DeviceSpec(job=job, replica=0, task=i))
-    return list(found.values())
+            tasks.setdefault(cluster.task_address(job, i), DeviceSpec(job=job, replica=0, task=i))
+    return list(tasks.values())
 
 
 def local_devices() -> list[str]:
     """The GPUs of this machine, or else its CPUs: one, unless `tf.config` has made several of it."""
     from tensorfleet.session.config import list_logical_devices
 
-    found = list_logical_devices("GPU") or list_logical_devices("CPU")
-    return [f"/device:{d.device_type}:{i}" for i, d in enumerate(found)] or ["/device:CPU:0"]
+    devices = list_logical_devices("GPU") or list_logical_devices("CPU")
+    return [f"/device:{d.device_type}:{i}" for i, d in enumerate(devices)] or ["/device:CPU:0"]
 
 
 class OneDeviceExtended(StrategyExtended):
@@ -84,9 +84,9 @@ class OneDeviceExtended(StrategyExtended):
 
     def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         with placed(self._device):
-            made = next_creator(**kwargs)
-        made._distribute_strategy = self._strategy
-        return made
+            variable = next_creator(**kwargs)
+        variable._distribute_strategy = self._strategy
+        return variable
 
 
 class OneDeviceStrategy(Strategy):
@@ -146,13 +146,13 @@ class MirroredExtended(ClusterExtended):
             self._devices = tuple(on_task(task, device) for task in tasks for device in own)
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        made = super()._update_config_proto(config_proto)
-        made.isolate_session_state = True
+        updated = super()._update_config_proto(config_proto)
+        updated.isolate_session_state = True
         tasks = {(spec.job, spec.task) for spec in map(DeviceSpec.from_string, self._devices) if spec.job}
         if tasks:  # one session has them all
-            del made.device_filters[:]
-            made.device_filters.extend(f"/job:{job}/task:{index}" for job, index in sorted(tasks))
-        return made
+            del updated.device_filters[:]
+            updated.device_filters.extend(f"/job:{job}/task:{index}" for job, index in sorted(tasks))
+        return updated
 
     def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         if self._colocated is not None and not hasattr(self._colocated, "_copies"):
@@ -178,19 +178,19 @@ def copies(
     if not on_read:
         kwargs["synchronization"] = VariableSynchronization.ON_WRITE
     kwargs.update(collections=[], trainable=False)  # the whole is in the collections, not its copies
-    made: list[Any] = []
+    parts: list[Any] = []
     for i, where in enumerate(devices):
         if i:
-            kwargs["name"] = f"{made[0].op.name}/replica_{i}/"
-            kwargs["initial_value"] = _same_as(made[0], where)
+            kwargs["name"] = f"{parts[0].op.name}/replica_{i}/"
+            kwargs["initial_value"] = _same_as(parts[0], where)
         with placed(where):
-            made.append(next_creator(**kwargs))
+            parts.append(next_creator(**kwargs))
         # Set afterwards: a trainable copy would have joined the collection.
-        made[-1]._trainable = trainable
+        parts[-1]._trainable = trainable
     own = on_read and len(devices) == len(extended.worker_devices)
     shared = AggregatingVariable if len(devices) < len(extended.worker_devices) else MirroredVariable
     kind = SyncOnReadVariable if own else shared
-    result: DistributedVariable = kind(extended._strategy, made, aggregation)
+    result: DistributedVariable = kind(extended._strategy, parts, aggregation)
     if isinstance(result, SyncOnReadVariable):
         result._summed_for_replicas = GraphKeys.METRIC_VARIABLES in collections
     graph = get_default_graph()
@@ -234,9 +234,9 @@ class CentralStorageExtended(MirroredExtended):
         if len(self._devices) > 1:
             return super()._create_variable(next_creator, **kwargs)
         with placed(self._parameter_device):
-            made = next_creator(**kwargs)
-        made._distribute_strategy = self._strategy
-        return made
+            variable = next_creator(**kwargs)
+        variable._distribute_strategy = self._strategy
+        return variable
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:

@@ -75,18 +75,18 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self._devices = tuple(mirrored.on_task(self._task, name) for name in self._devices)
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        made = super()._update_config_proto(config_proto)
+        updated = super()._update_config_proto(config_proto)
         # With several workers the state is on servers, where all sessions of a worker must find it.
-        made.isolate_session_state = self._workers == 1
+        updated.isolate_session_state = self._workers == 1
         if self._workers > 1:
             # Workers meet at the first one; other tasks of the cluster need not run.
-            del made.device_filters[:]
+            del updated.device_filters[:]
             wanted = {
                 f"/job:{s.job}/task:{s.task}"
                 for s in map(DeviceSpec.from_string, (self._leader, self._devices[0]))
             }
-            made.device_filters.extend(sorted(wanted))
-        return made
+            updated.device_filters.extend(sorted(wanted))
+        return updated
 
     @property
     def _num_replicas_in_sync(self) -> int:
@@ -131,7 +131,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         if self._workers == 1 or not values:
             return values
         tensors = [to_tensor(v) for v in values]
-        found: dict[int, Tensor] = {}
+        sums: dict[int, Tensor] = {}
         for dtype in dict.fromkeys(t.dtype.base_dtype for t in tensors):
             numbers = [i for i, t in enumerate(tensors) if t.dtype.base_dtype == dtype]
             with placed(self._devices[0]):
@@ -146,9 +146,9 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
                     [total] if len(flat) == 1 else apply_list("SplitV", total, sizes, 0, num_split=len(flat))
                 )
                 for i, part in zip(numbers, parts, strict=True):
-                    found[i] = apply("Reshape", part, apply("Shape", tensors[i]))
-                    found[i].set_shape(tensors[i].shape)
-        return [found[i] for i in range(len(tensors))]
+                    sums[i] = apply("Reshape", part, apply("Shape", tensors[i]))
+                    sums[i].set_shape(tensors[i].shape)
+        return [sums[i] for i in range(len(tensors))]
 
     def _mean_over_workers(self, values: list[Any]) -> list[Any]:
         if self._workers == 1:
@@ -205,5 +205,5 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, communication: CollectiveCommunication | str = CollectiveCommunication.AUTO) -> None:
         CollectiveCommunication(communication)
-        told = tf_config.read()
-        super().__init__(MultiWorkerExtended(None, told.cluster, told.task_type, told.task_index or 0))
+        config = tf_config.read()
+        super().__init__(MultiWorkerExtended(None, config.cluster, config.task_type, config.task_index or 0))

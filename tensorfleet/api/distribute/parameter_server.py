@@ -83,14 +83,14 @@ class ParameterServerExtended(mirrored.ClusterExtended):
         return self._is_chief()
 
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
-        made = super()._update_config_proto(config_proto)
-        made.isolate_session_state = not self._in_cluster
+        updated = super()._update_config_proto(config_proto)
+        updated.isolate_session_state = not self._in_cluster
         if self._in_cluster:
-            del made.device_filters[:]
+            del updated.device_filters[:]
             # A worker needs the servers and itself; it must not wait for other workers that start late.
             own = "/job:chief" if self._job == "chief" else f"/job:{self._job}/task:{self._index}"
-            made.device_filters.extend([own, "/job:ps"])
-        return made
+            updated.device_filters.extend([own, "/job:ps"])
+        return updated
 
     def _enter_scopes(self, blocks: ExitStack) -> None:
         if self._in_cluster:
@@ -101,9 +101,9 @@ class ParameterServerExtended(mirrored.ClusterExtended):
         if len(self._devices) > 1:
             return mirrored.copies(self, [where], next_creator, kwargs)
         with reducing.placed(where):
-            made = next_creator(**kwargs)
-        made._distribute_strategy = self._strategy
-        return made
+            variable = next_creator(**kwargs)
+        variable._distribute_strategy = self._strategy
+        return variable
 
     def _input_context(self) -> inputs.InputContext:
         if not self._in_cluster:

@@ -91,9 +91,9 @@ class ReplicaContext:
 
         def gradient(op: Operation, *grads: Tensor | None) -> list[Tensor | None]:
             known = [i for i, g in enumerate(grads[: len(places)]) if g is not None]
-            found = dict(zip(known, self.all_reduce(wanted, [grads[i] for i in known]), strict=True))
+            reduced_grads = dict(zip(known, self.all_reduce(wanted, [grads[i] for i in known]), strict=True))
             nothing: list[Tensor | None] = [None] * len(places)
-            return nothing + [found.get(i) for i in range(len(places))]
+            return nothing + [reduced_grads.get(i) for i in range(len(places))]
 
         # Built above the replicas, the reduction has no gradient inside one of them.
         outputs[0]._op._gradient_function = gradient
@@ -133,16 +133,16 @@ class ThreadedReplica(ReplicaContext):
     def _copied_stacks(self) -> Stacks:
         """Copies of the caller's scopes, with this replica's name scope."""
         outer = self._graph._local()
-        made = Stacks([*outer.devices])
-        made.name_scope = outer.name_scope
-        made.colocation = list(outer.colocation)
-        made.control_groups = list(outer.control_groups)
-        made.control_flow_context = outer.control_flow_context
-        made.creators = list(outer.creators)
-        made.strategies = [Mode(self._strategy, self)]
+        copied = Stacks([*outer.devices])
+        copied.name_scope = outer.name_scope
+        copied.colocation = list(outer.colocation)
+        copied.control_groups = list(outer.control_groups)
+        copied.control_flow_context = outer.control_flow_context
+        copied.creators = list(outer.creators)
+        copied.strategies = [Mode(self._strategy, self)]
         if self._index:
-            made.name_scope = "/".join(filter(None, (outer.name_scope, f"replica_{self._index}")))
-        return made
+            copied.name_scope = "/".join(filter(None, (outer.name_scope, f"replica_{self._index}")))
+        return copied
 
     def advance(self) -> None:
         """Lets the replica go on until it ends or calls `merge_call`."""

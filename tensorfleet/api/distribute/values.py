@@ -61,9 +61,9 @@ class Mirrored(DistributedValues):
     graph = readonly("_here.graph", "The graph it belongs to.")
 
     def _as_graph_element(self) -> Any:
-        found = self._here
-        convert = getattr(found, "_as_graph_element", None)
-        return found if convert is None else convert()
+        part = self._here
+        convert = getattr(part, "_as_graph_element", None)
+        return part if convert is None else convert()
 
 
 def _mirrored_to_tensor(

@@ -170,9 +170,9 @@ def _of_elements(scope_name: str) -> Callable[[Callable[..., Any]], Callable[...
                     losses, weights = losses
                 return compute_weighted_loss(losses, weights, inner, *how)
 
-        made = function(whole, f.__name__, body, f.__doc__)
-        made.__module__ = f.__module__
-        return made
+        public = function(whole, f.__name__, body, f.__doc__)
+        public.__module__ = f.__module__
+        return public
 
     return decorate
 

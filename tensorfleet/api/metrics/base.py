@@ -61,9 +61,9 @@ def metric(f: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
         collections = [given.pop(p.name) for p in more]
         return collect(*f(**given), *collections)
 
-    made = function(whole, f.__name__, body, f.__doc__)
-    made.__module__ = f.__module__
-    return made
+    public = function(whole, f.__name__, body, f.__doc__)
+    public.__module__ = f.__module__
+    return public
 
 
 def ratio(total: TensorLike, count: TensorLike, name: str | None) -> Tensor:

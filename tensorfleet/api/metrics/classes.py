@@ -52,9 +52,9 @@ def _mean_iou(counts: Variable) -> Tensor:
     both = cast(diag_part(counts), dtypes.float32)
     either = by_row + by_column - both
     # Classes without labels and predictions do not count in the mean.
-    seen = reduce_sum(cast(apply("NotEqual", either, 0.0), dtypes.float32))
+    present = reduce_sum(cast(apply("NotEqual", either, 0.0), dtypes.float32))
     each = both / where(apply("Greater", either, 0.0), either, ones_like(either))
-    return where(apply("Greater", seen, 0.0), reduce_sum(each, name="mean_iou") / seen, 0.0)
+    return where(apply("Greater", present, 0.0), reduce_sum(each, name="mean_iou") / present, 0.0)
 
 
 @export("metrics.mean_per_class_accuracy")

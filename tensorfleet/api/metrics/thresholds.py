@@ -175,11 +175,11 @@ def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
     epsilon = 1.0e-6  # keeps empty classes from dividing by zero
     if curve == "PR" and method == "careful_interpolation":
         return _interpolated(tp, fp, fn)
-    found = (tp + epsilon) / (tp + fn + epsilon)
+    recall = (tp + epsilon) / (tp + fn + epsilon)
     if curve == "ROC":
-        x, y = fp / (fp + tn + epsilon), found
+        x, y = fp / (fp + tn + epsilon), recall
     else:
-        x, y = found, (tp + epsilon) / (tp + fp + epsilon)
+        x, y = recall, (tp + epsilon) / (tp + fp + epsilon)
     width, left, right = x[:-1] - x[1:], y[:-1], y[1:]
     if method in ("trapezoidal", "careful_interpolation"):
         height = (left + right) / 2.0
@@ -242,8 +242,8 @@ def sensitivity_at_specificity(
         i = cast(argmin(apply("Abs", kept_out - specificity), 0), dtypes.int32)
         return apply("RealDiv", c["tp"][i], c["tp"][i] + c["fn"][i] + _EPSILON, name=name)
 
-    given = (labels, predictions, weights)
-    return _at_fraction("sensitivity_at_specificity", specificity, compute, given, num_thresholds, name)
+    arguments = (labels, predictions, weights)
+    return _at_fraction("sensitivity_at_specificity", specificity, compute, arguments, num_thresholds, name)
 
 
 @export("metrics.specificity_at_sensitivity")
@@ -264,5 +264,5 @@ def specificity_at_sensitivity(
         i = cast(argmax(cumsum(nearest), 0), dtypes.int32)
         return apply("RealDiv", c["tn"][i], c["tn"][i] + c["fp"][i] + _EPSILON, name=name)
 
-    given = (labels, predictions, weights)
-    return _at_fraction("specificity_at_sensitivity", sensitivity, compute, given, num_thresholds, name)
+    arguments = (labels, predictions, weights)
+    return _at_fraction("specificity_at_sensitivity", sensitivity, compute, arguments, num_thresholds, name)

@@ -31,8 +31,8 @@ _NO_LABEL = -(1 << 63)
 
 
 def _name(what: str, k: int | None, class_id: int | None) -> str:
-    made = f"{what}_at_{k}" if k is not None else f"{what}_at_k"
-    return made if class_id is None else f"{made}_class{class_id}"
+    name = f"{what}_at_{k}" if k is not None else f"{what}_at_k"
+    return name if class_id is None else f"{name}_class{class_id}"
 
 
 def _inputs(labels: TensorLike, predictions_idx: TensorLike) -> Pair:
@@ -41,13 +41,13 @@ def _inputs(labels: TensorLike, predictions_idx: TensorLike) -> Pair:
     Sparse labels are filled up to the most that an item has.
     """
     p = cast(predictions_idx, dtypes.int64)
-    given = convert_to_tensor_or_sparse_tensor(labels)
-    if isinstance(given, SparseTensor):
-        values = cast(given.values, dtypes.int64)
-        sparse = SparseTensor(given.indices, values, given.dense_shape)
+    labels_or_sparse = convert_to_tensor_or_sparse_tensor(labels)
+    if isinstance(labels_or_sparse, SparseTensor):
+        values = cast(labels_or_sparse.values, dtypes.int64)
+        sparse = SparseTensor(labels_or_sparse.indices, values, labels_or_sparse.dense_shape)
         y = sparse_tensor_to_dense(sparse, _NO_LABEL, validate_indices=False)
     else:
-        y = cast(given, dtypes.int64)
+        y = cast(labels_or_sparse, dtypes.int64)
     if y.shape.ndims is not None and p.shape.ndims is not None and y.shape.ndims == p.shape.ndims - 1:
         y = expand_dims(y, -1)
     return y, p
@@ -75,9 +75,9 @@ def _missed(labels: Tensor, predictions: Tensor) -> Tensor:
     order = range_(apply("Shape", labels)[-1])
     earlier = apply("Less", expand_dims(order, 0), expand_dims(order, 1))
     repeated = reduce_any(apply("LogicalAnd", _same(labels, labels), earlier), -1)
-    seen = apply("LogicalOr", repeated, _hits(predictions, labels))
+    covered = apply("LogicalOr", repeated, _hits(predictions, labels))
     there = apply("NotEqual", labels, to_tensor(_NO_LABEL, dtypes.int64))
-    return apply("LogicalAnd", there, apply("LogicalNot", seen))
+    return apply("LogicalAnd", there, apply("LogicalNot", covered))
 
 
 def _streaming(what: str, k: int | None, class_id: int | None, chosen: Tensor, weights: TensorLike) -> Pair:

@@ -108,9 +108,9 @@ def freeze_graph_with_def_protos(
         raise ValueError(f"Input checkpoint '{input_checkpoint}' doesn't exist!")
     if not output_node_names:
         raise ValueError("You need to supply the name of a node to --output_node_names.")
-    given: Any = input_meta_graph_def.graph_def if input_meta_graph_def else input_graph_def
+    graph_def: Any = input_meta_graph_def.graph_def if input_meta_graph_def else input_graph_def
     if clear_devices:
-        for node in given.node:
+        for node in graph_def.node:
             node.device = ""
     with Graph().as_default() as graph, Session(graph=graph) as sess:
         if input_saved_model_dir:
@@ -124,17 +124,17 @@ def freeze_graph_with_def_protos(
             _restore(sess, input_saver_def, input_checkpoint)
         if initializer_nodes:
             sess.run(_names(initializer_nodes))
-        made: GraphDef = convert_variables_to_constants(
+        frozen: GraphDef = convert_variables_to_constants(
             sess,
-            given,
+            graph_def,
             _names(output_node_names),
             _names(variable_names_whitelist) or None,
             _names(variable_names_blacklist) or None,
         )
     if output_graph:
         with open(output_graph, "wb") as f:
-            f.write(made.SerializeToString())
-    return made
+            f.write(frozen.SerializeToString())
+    return frozen
 
 
 def _names(text: str) -> list[str]:

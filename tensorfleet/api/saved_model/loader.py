@@ -47,18 +47,18 @@ def parse_saved_model(export_dir: PathLike) -> SavedModel:
     from tensorfleet.base.protos import SavedModel
 
     binary, text = _files(export_dir)
-    found = binary if os.path.exists(binary) else text
-    if not os.path.exists(found):
+    path = binary if os.path.exists(binary) else text
+    if not os.path.exists(path):
         raise OSError(
             f"SavedModel file does not exist at: {local_path(export_dir)}/"
             f"{{{names.MODEL_TEXT_FILE}|{names.MODEL_FILE}}}"
         )
-    with open(found, "rb") as f:
+    with open(path, "rb") as f:
         content = f.read()
     try:
-        return SavedModel.FromString(content) if found == binary else text_format.Parse(content, SavedModel())
+        return SavedModel.FromString(content) if path == binary else text_format.Parse(content, SavedModel())
     except (message.DecodeError, text_format.ParseError, UnicodeDecodeError) as e:
-        raise OSError(f"Cannot parse file {found}: {e}.") from e
+        raise OSError(f"Cannot parse file {path}: {e}.") from e
 
 
 @export(
@@ -174,10 +174,12 @@ def get_init_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) -
     # Before signatures named the operation it was in a collection; the older of the two comes second.
     for key in (names.MAIN_OP_COLLECTION, names.LEGACY_INIT_OP_COLLECTION):
         stored = meta_graph_def.collection_def
-        found = stored[key].node_list.value if key in stored else []
-        if len(found) > 1:
-            raise RuntimeError(f"Expected exactly one SavedModel init op. Found {len(found)}: {list(found)}.")
-        if found:
+        names_of_ops = stored[key].node_list.value if key in stored else []
+        if len(names_of_ops) > 1:
+            raise RuntimeError(
+                f"Expected exactly one SavedModel init op. Found {len(names_of_ops)}: {list(names_of_ops)}."
+            )
+        if names_of_ops:
             items: list[Operation] = get_collection(key)
             return items[0]
     return None
@@ -189,8 +191,8 @@ def get_train_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) 
     if names.TRAIN_OP_SIGNATURE in meta_graph_def.signature_def:
         signature = meta_graph_def.signature_def[names.TRAIN_OP_SIGNATURE]
         return load_op_from_signature_def(signature, names.TRAIN_OP_SIGNATURE, import_scope)
-    found: list[Operation] = get_collection(names.TRAIN_OP_COLLECTION)
-    return found[0] if found else None
+    ops: list[Operation] = get_collection(names.TRAIN_OP_COLLECTION)
+    return ops[0] if ops else None
 
 
 def _assets(meta: MetaGraphDef, folder: str, scope: str | None) -> dict[str, str]:

@@ -50,19 +50,19 @@ def strip_unused(
         raise KeyError(f"The following input nodes were not found: {sorted(missing)}")
     inputs = type(input_graph_def)()
     for node in input_graph_def.node:
-        made = inputs.node.add()
+        copy = inputs.node.add()
         if node.name not in input_node_names:
-            made.CopyFrom(node)
+            copy.CopyFrom(node)
             continue
-        made.op, made.name = "Placeholder", node.name
+        copy.op, copy.name = "Placeholder", node.name
         kind = placeholder_type_enum
         if isinstance(kind, (list, tuple)):
             kind = kind[list(input_node_names).index(node.name)]
-        made.attr["dtype"].type = int(kind)  # type: ignore[assignment]  # the message's number
+        copy.attr["dtype"].type = int(kind)  # type: ignore[assignment]  # the message's number
         if "_output_shapes" in node.attr:
-            made.attr["_output_shapes"].CopyFrom(node.attr["_output_shapes"])
+            copy.attr["_output_shapes"].CopyFrom(node.attr["_output_shapes"])
         if "shape" in node.attr:
-            made.attr["shape"].CopyFrom(node.attr["shape"])
+            copy.attr["shape"].CopyFrom(node.attr["shape"])
     _keep_versions(input_graph_def, inputs)
     needed: GraphDef = extract_sub_graph(inputs, output_node_names)
     return needed
@@ -94,20 +94,20 @@ def strip_unused_from_files(
     if not output_node_names:
         logging.error("You need to supply the name of a node to --output_node_names.")
         return
-    given = GraphDef()
+    graph_def = GraphDef()
     with open(local_path(input_graph), "rb") as f:
         content = f.read()
     if input_binary:
-        given.ParseFromString(content)
+        graph_def.ParseFromString(content)
     else:
-        text_format.Parse(content.decode(), given)
-    made = strip_unused(
-        given, input_node_names.split(","), output_node_names.split(","), placeholder_type_enum
+        text_format.Parse(content.decode(), graph_def)
+    stripped = strip_unused(
+        graph_def, input_node_names.split(","), output_node_names.split(","), placeholder_type_enum
     )
-    text = made.SerializeToString() if output_binary else text_format.MessageToString(made).encode()
+    text = stripped.SerializeToString() if output_binary else text_format.MessageToString(stripped).encode()
     with open(local_path(output_graph), "wb") as f:
         f.write(text)
-    logging.info("%d ops in the final graph.", len(made.node))
+    logging.info("%d ops in the final graph.", len(stripped.node))
 
 
 @export(_OPTIMIZE + "optimize_for_inference")
@@ -120,12 +120,12 @@ def optimize_for_inference(
 ) -> GraphDef:
     """A frozen graph without the nodes that only training needs, its normalizations folded into convolutions."""
     ensure_graph_is_valid(input_graph_def)
-    made = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
-    made = fold_batch_norms(remove_training_nodes(made, output_node_names))
+    optimized = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
+    optimized = fold_batch_norms(remove_training_nodes(optimized, output_node_names))
     if not toco_compatible:
-        made = fuse_resize_and_conv(made, output_node_names)
-    ensure_graph_is_valid(made)
-    return made
+        optimized = fuse_resize_and_conv(optimized, output_node_names)
+    ensure_graph_is_valid(optimized)
+    return optimized
 
 
 @export(_OPTIMIZE + "ensure_graph_is_valid")
@@ -180,17 +180,17 @@ def fold_batch_norms(input_graph_def: GraphDef) -> GraphDef:
     replaced: dict[str, list[NodeDef]] = {}
     folded: set[str] = set()
     for node in input_graph_def.node:
-        found = _foldable(node, nodes)
-        if found is not None:
-            conv, weights, *constants = found
+        match = _foldable(node, nodes)
+        if match is not None:
+            conv, weights, *constants = match
             replaced[node.name] = _folded(node, conv, weights, constants, nodes)
             folded |= {conv.name, weights.name, *(c.name for c in constants)}
-    made = type(input_graph_def)()
-    _keep_versions(input_graph_def, made)
+    result = type(input_graph_def)()
+    _keep_versions(input_graph_def, result)
     rest = [n for node in input_graph_def.node for n in replaced.get(node.name, [node])]
     used = {node_name_from_input(text) for node in rest if node.name not in folded for text in node.input}
-    made.node.extend(node for node in rest if node.name not in folded or node.name in used)
-    return made
+    result.node.extend(node for node in rest if node.name not in folded or node.name in used)
+    return result
 
 
 def _foldable(node: NodeDef, nodes: dict[str, NodeDef]) -> list[NodeDef] | None:
@@ -223,13 +223,13 @@ def _folded(
     shape = old.shape[2:] if conv.op == "DepthwiseConv2dNative" else (old.shape[3],)
     new = _constant(f"{node.name}_weights", old * factor.reshape(shape).astype(old.dtype))
     shift = _constant(f"{node.name}_offset", (offset - mean * factor).astype(old.dtype))
-    made = type(node)()
-    made.CopyFrom(conv)
-    made.name, made.input[1] = f"{node.name}_conv", new.name
-    bias = type(node)(op="BiasAdd", name=node.name, input=[made.name, shift.name], device=node.device)
+    folded = type(node)()
+    folded.CopyFrom(conv)
+    folded.name, folded.input[1] = f"{node.name}_conv", new.name
+    bias = type(node)(op="BiasAdd", name=node.name, input=[folded.name, shift.name], device=node.device)
     bias.attr["T"].CopyFrom(conv.attr["T"])
     bias.attr["data_format"].CopyFrom(conv.attr["data_format"])
-    return [new, shift, made, bias]
+    return [new, shift, folded, bias]
 
 
 # -- resizing, padding and convolution in one ------------------------------------------------------------
@@ -241,8 +241,8 @@ def fuse_resize_and_conv(input_graph_def: GraphDef, output_node_names: Sequence[
     nodes = {node.name: node for node in input_graph_def.node}
     users = Counter(node_name_from_input(text) for node in input_graph_def.node for text in node.input)
     users.update(output_node_names)
-    made = type(input_graph_def)()
-    _keep_versions(input_graph_def, made)
+    result = type(input_graph_def)()
+    _keep_versions(input_graph_def, result)
     gone: set[str] = set()
     fused: list[NodeDef] = []
     for conv in input_graph_def.node:
@@ -250,24 +250,24 @@ def fuse_resize_and_conv(input_graph_def: GraphDef, output_node_names: Sequence[
         if before:
             gone |= {conv.name, *(node.name for node in before.values())}
             fused += _fused(conv, before)
-    made.node.extend(node for node in input_graph_def.node if node.name not in gone)
-    made.node.extend(fused)
-    return made
+    result.node.extend(node for node in input_graph_def.node if node.name not in gone)
+    result.node.extend(fused)
+    return result
 
 
 def _before(conv: NodeDef, nodes: dict[str, NodeDef], users: Counter[str]) -> dict[str, NodeDef]:
     """The padding and the resize of which a convolution is the only use, by their kinds."""
-    found: dict[str, NodeDef] = {}
+    before: dict[str, NodeDef] = {}
     source = node_from_map(nodes, conv.input[0])
     for kind in ("MirrorPad", "ResizeBilinear"):
         if source.op == kind and users[source.name] == 1:
-            found[kind] = source
+            before[kind] = source
             source = node_from_map(nodes, source.input[0])
-    return found
+    return before
 
 
 def _fused(conv: NodeDef, before: dict[str, NodeDef]) -> list[NodeDef]:
-    made = type(conv)(name=conv.name, op="FusedPadConv2D")
+    node = type(conv)(name=conv.name, op="FusedPadConv2D")
     source, extra = conv.input[0], []
     if "MirrorPad" in before:
         pad = before["MirrorPad"]
@@ -279,21 +279,21 @@ def _fused(conv: NodeDef, before: dict[str, NodeDef]) -> list[NodeDef]:
     inputs = [source, paddings, conv.input[1]]
     if "ResizeBilinear" in before:
         resize = before["ResizeBilinear"]
-        made.op = "FusedResizeAndPadConv2D"
+        node.op = "FusedResizeAndPadConv2D"
         inputs[:1] = [resize.input[0], resize.input[1]]
-        made.attr["resize_align_corners"].CopyFrom(resize.attr["align_corners"])
-    made.input.extend(inputs)
-    made.attr["mode"].s = mode
+        node.attr["resize_align_corners"].CopyFrom(resize.attr["align_corners"])
+    node.input.extend(inputs)
+    node.attr["mode"].s = mode
     for name in ("T", "strides", "padding"):
-        made.attr[name].CopyFrom(conv.attr[name])
-    return [*extra, made]
+        node.attr[name].CopyFrom(conv.attr[name])
+    return [*extra, node]
 
 
 def _constant(name: str, value: np.ndarray) -> NodeDef:
     from tensorfleet.base.protos import NodeDef
 
-    made: NodeDef = NodeDef(op="Const", name=name)
+    node: NodeDef = NodeDef(op="Const", name=name)
     tensor = make_tensor_proto(value)
-    made.attr["dtype"].type = tensor.dtype
-    made.attr["value"].tensor.CopyFrom(tensor)
-    return made
+    node.attr["dtype"].type = tensor.dtype
+    node.attr["value"].tensor.CopyFrom(tensor)
+    return node

@@ -43,9 +43,9 @@ def _tagged(
     if "T" in registry.get(op_type).attrs:
         attrs["T"] = type_of(op_type, value)
     with name_scope(name, op_type.removesuffix("V2"), [tag, value]) as scope:
-        made = apply(op_type, tag, value, *more, name=scope, **attrs)
-    made.graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
-    return made
+        summary = apply(op_type, tag, value, *more, name=scope, **attrs)
+    summary.graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, summary)
+    return summary
 
 
 def scalar_summary(

@@ -40,19 +40,19 @@ def get_plugin_asset(plugin_asset_cls: type[_Asset], graph: Graph | None = None)
     if not graph.get_collection(name):
         graph.add_to_collection(name, plugin_asset_cls())
         graph.add_to_collection(_NAMES, name)
-    found = _only(graph, name)
-    if not isinstance(found, plugin_asset_cls):
+    asset = _only(graph, name)
+    if not isinstance(asset, plugin_asset_cls):
         raise ValueError(
-            f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(found).__name__}"
+            f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(asset).__name__}"
         )
-    return found
+    return asset
 
 
 def _only(graph: Graph, name: str) -> PluginAsset:
-    found: list[PluginAsset] = graph.get_collection(name)
-    if len(found) != 1:
-        raise ValueError(f"Collection for {name} had {len(found)} items, expected 1")
-    return found[0]
+    assets: list[PluginAsset] = graph.get_collection(name)
+    if len(assets) != 1:
+        raise ValueError(f"Collection for {name} had {len(assets)} items, expected 1")
+    return assets[0]
 
 
 @export(f"{_PLACE}.get_all_plugin_assets")

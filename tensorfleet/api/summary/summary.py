@@ -121,8 +121,8 @@ def image(
     _check_count("ImageSummary", "max_images", max_outputs)
     with _scope(name, family, values=[tensor]) as (tag, scope):
         kind = type_of("ImageSummary", tensor)
-        made = apply("ImageSummary", tag, tensor, max_images=max_outputs, T=kind, name=scope)
-        return _collected(made, collections)
+        summary = apply("ImageSummary", tag, tensor, max_images=max_outputs, T=kind, name=scope)
+        return _collected(summary, collections)
 
 
 @export("summary.audio")
@@ -138,8 +138,8 @@ def audio(
     _check_count("AudioSummaryV2", "max_outputs", max_outputs)
     with _scope(name, family, values=[tensor]) as (tag, scope):
         rate = to_tensor(sample_rate, dtypes.float32, name="sample_rate")
-        made = apply("AudioSummaryV2", tag, tensor, rate, max_outputs=max_outputs, name=scope)
-        return _collected(made, collections)
+        summary = apply("AudioSummaryV2", tag, tensor, rate, max_outputs=max_outputs, name=scope)
+        return _collected(summary, collections)
 
 
 @export("summary.text")
@@ -175,8 +175,8 @@ def tensor_summary(
     if display_name is not None:
         metadata.display_name = display_name
     with _scope(name, family, values=[tensor]) as (tag, scope):
-        made = apply("TensorSummaryV2", tag, tensor, metadata.SerializeToString(), name=scope)
-        return _collected(made, collections)
+        summary = apply("TensorSummaryV2", tag, tensor, metadata.SerializeToString(), name=scope)
+        return _collected(summary, collections)
 
 
 @export("summary.merge")
@@ -198,8 +198,8 @@ def merge_all(
     key: Hashable = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
     """All summaries of the default graph in one; None when there are none."""
-    found = get_default_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    summaries = get_default_graph().get_collection(key, scope)
+    return merge(summaries, name=name) if summaries else None
 
 
 @export("summary.get_summary_description")

@@ -217,8 +217,8 @@ def _write_summary(
 ) -> None:
     from tensorfleet.base.protos import Summary, SummaryMetadata
 
-    told = SummaryMetadata.FromString(np.asarray(metadata).item() or b"")
-    value = Summary.Value(tag=_text(tag), tensor=make_tensor_proto(np.asarray(tensor)), metadata=told)
+    description = SummaryMetadata.FromString(np.asarray(metadata).item() or b"")
+    value = Summary.Value(tag=_text(tag), tensor=make_tensor_proto(np.asarray(tensor)), metadata=description)
     _event(writer, step, summary=Summary(value=[value]))
 
 

@@ -84,19 +84,19 @@ class _FromFile(RestoreStatus):
 
     def run_restore_ops(self, session: BaseSession | None = None) -> None:
         """Gives all variables that are in the checkpoint their values."""
-        found = self._found()
-        if not found:
+        variables = self._found()
+        if not variables:
             return
-        keys = tuple(sorted(found))
+        keys = tuple(sorted(variables))
         if keys not in self._savers:
-            self._savers[keys] = Saver(found, max_to_keep=0)
+            self._savers[keys] = Saver(variables, max_to_keep=0)
         self._savers[keys].restore(checkpoint_session(session, "run_restore_ops"), self._path)
 
     def initialize_or_restore(self, session: BaseSession | None = None) -> None:
         """Runs the initializers of variables that are not in the checkpoint, and restores the others."""
         session = checkpoint_session(session, "initialize_or_restore")
-        found = {id(v) for v in self._found().values()}
-        _start([v for v in self._variables() if id(v) not in found], session)
+        restored = {id(v) for v in self._found().values()}
+        _start([v for v in self._variables() if id(v) not in restored], session)
         self.run_restore_ops(session)
 
 
@@ -203,8 +203,8 @@ class NameBasedSaverStatus(_FromFile):
 
     def assert_existing_objects_matched(self) -> NameBasedSaverStatus:
         """Every variable of the program is in the checkpoint."""
-        found = set(self._found())
-        missing = [v for v in self._variables() if v.op.name not in found and v.op.name != "save_counter"]
+        matched = set(self._found())
+        missing = [v for v in self._variables() if v.op.name not in matched and v.op.name != "save_counter"]
         if missing:
             raise AssertionError(f"Object not assigned a value from checkpoint: {missing[0]}")
         return self

@@ -46,7 +46,7 @@ def load_and_remap_matrix(
     )
     columns, old_columns = _places(new_col_vocab_file, old_col_vocab_file, 0, new_col_vocab_size)
     missing = num_rows_to_load * new_col_vocab_size - old_rows * old_columns
-    made = apply(
+    matrix = apply(
         "LoadAndRemapMatrix",
         ckpt_path[0] if isinstance(ckpt_path, (list, tuple)) else ckpt_path,
         old_tensor_name,
@@ -58,11 +58,13 @@ def load_and_remap_matrix(
         max_rows_in_memory=max_rows_in_memory,
     )
     if num_row_oov_buckets > 0:
-        made = apply("ConcatV2", [made, to_tensor(initializer([num_row_oov_buckets, new_col_vocab_size]))], 0)
+        matrix = apply(
+            "ConcatV2", [matrix, to_tensor(initializer([num_row_oov_buckets, new_col_vocab_size]))], 0
+        )
     if num_col_oov_buckets > 0:
         shape = [num_rows_to_load + num_row_oov_buckets, num_col_oov_buckets]
-        made = apply("ConcatV2", [made, to_tensor(initializer(shape))], 1)
-    return made
+        matrix = apply("ConcatV2", [matrix, to_tensor(initializer(shape))], 1)
+    return matrix
 
 
 def _places(new: str | None, old: str | None, first: int, count: int, old_size: int = -1) -> Sequence[Any]:

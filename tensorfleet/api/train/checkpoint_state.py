@@ -213,12 +213,12 @@ def checkpoint_exists(checkpoint_prefix: PathLike) -> bool:
 )
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
     """When each checkpoint was written, in seconds; those that are not there are left out."""
-    found = []
+    times = []
     for prefix in checkpoint_prefixes:
         files = _main_files(prefix)
         if files:
-            found.append(os.stat(files[0]).st_mtime)
-    return found
+            times.append(os.stat(files[0]).st_mtime)
+    return times
 
 
 @export("train.remove_checkpoint")

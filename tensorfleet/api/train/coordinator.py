@@ -109,8 +109,8 @@ class Coordinator:
         RuntimeError tells which, unless `ignore_live_threads`.
         """
         with self._lock:
-            given = set(threads) if threads is not None else set()
-            waited = [*given, *(self._registered_threads - given)]
+            extra = set(threads) if threads is not None else set()
+            waited = [*extra, *(self._registered_threads - extra)]
         for t in waited:
             while t.is_alive() and not self._stop_event.is_set():
                 t.join(_POLL_SECONDS)

@@ -59,10 +59,10 @@ def wait_for_new_checkpoint(
     logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     deadline = None if timeout is None else time.time() + timeout
     while True:
-        found = latest_checkpoint(checkpoint_dir)
-        if found is not None and found != last_checkpoint:
-            logging.info("Found new checkpoint at %s", found)
-            return found
+        path = latest_checkpoint(checkpoint_dir)
+        if path is not None and path != last_checkpoint:
+            logging.info("Found new checkpoint at %s", path)
+            return path
         if deadline is not None and time.time() + seconds_to_sleep > deadline:
             return None
         time.sleep(seconds_to_sleep)
@@ -81,8 +81,8 @@ def checkpoints_iterator(
     """
     last = None
     while True:
-        found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
-        if found is None:
+        path = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
+        if path is None:
             # Without a function to ask, one timeout is the end.
             if timeout_fn is None:
                 logging.info("Timed-out waiting for a checkpoint.")
@@ -91,8 +91,8 @@ def checkpoints_iterator(
                 return
             continue
         began = time.time()
-        last = found
-        yield found
+        last = path
+        yield path
         wait = began + min_interval_secs - time.time()
         if wait > 0:
             time.sleep(wait)
@@ -101,12 +101,12 @@ def checkpoints_iterator(
 @export(*_names("get_or_create_eval_step"))
 def get_or_create_eval_step() -> Variable:
     """The variable that counts the steps of an evaluation."""
-    found: list[Variable] = get_collection(GraphKeys.EVAL_STEP)
-    if len(found) > 1:
+    steps: list[Variable] = get_collection(GraphKeys.EVAL_STEP)
+    if len(steps) > 1:
         raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
-    made: Variable = get_variable(
+    if steps:
+        return steps[0]
+    step: Variable = get_variable(
         "eval_step",
         shape=[],
         dtype=dtypes.int64,
@@ -114,7 +114,7 @@ def get_or_create_eval_step() -> Variable:
         trainable=False,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
     )
-    return made
+    return step
 
 
 @export(*_names("StopAfterNEvalsHook"))

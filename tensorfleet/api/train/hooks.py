@@ -37,9 +37,9 @@ def _names(name: str) -> list[str]:
 
 def step_for(hook: str) -> Tensor:
     """A copy of the global step, which this hook cannot do without, usually from before a run increases it."""
-    found: list[Tensor] = get_collection(STEP_READ)
-    if found:
-        return found[0]
+    copies: list[Tensor] = get_collection(STEP_READ)
+    if copies:
+        return copies[0]
     step = get_global_step()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}.")
@@ -146,8 +146,8 @@ class LoggingTensorHook(SessionRunHook):
         at_end: bool = False,
         formatter: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
-        given = (every_n_iter is not None) + (every_n_secs is not None)
-        if given > 1 or (given == 0 and not at_end):
+        intervals = (every_n_iter is not None) + (every_n_secs is not None)
+        if intervals > 1 or (intervals == 0 and not at_end):
             raise ValueError(
                 "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."
             )
@@ -156,7 +156,7 @@ class LoggingTensorHook(SessionRunHook):
         self._tensors = dict(tensors) if isinstance(tensors, dict) else {item: item for item in tensors}
         self._formatter = formatter
         self._at_end = at_end
-        self._timer = SecondOrStepTimer(every_n_secs, every_n_iter) if given else None
+        self._timer = SecondOrStepTimer(every_n_secs, every_n_iter) if intervals else None
 
     def begin(self) -> None:
         """Finds the tensors."""

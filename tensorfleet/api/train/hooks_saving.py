@@ -180,18 +180,18 @@ class CheckpointSaverHook(SessionRunHook):
             return self._saver
         if self._scaffold is not None:
             return self._scaffold.saver
-        found = get_collection(GraphKeys.SAVERS)
-        if not found:
+        savers = get_collection(GraphKeys.SAVERS)
+        if not savers:
             raise RuntimeError(
                 f"No items in collection {GraphKeys.SAVERS}. Please add a saver to the collection or provide a "
                 "saver or scaffold."
             )
-        if len(found) > 1:
+        if len(savers) > 1:
             raise RuntimeError(
                 f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by "
                 "passing it to the constructor."
             )
-        self._saver = found[0]
+        self._saver = savers[0]
         return self._saver
 
 
@@ -332,9 +332,9 @@ class SummarySaverHook(SessionRunHook):
                 )
 
     def _get_summary_op(self) -> list[Tensor] | None:
-        found = self._summary_op
-        if found is None and self._scaffold is not None and self._scaffold.summary_op is not None:
-            found = self._scaffold.summary_op
-        if found is None:
+        summaries = self._summary_op
+        if summaries is None and self._scaffold is not None and self._scaffold.summary_op is not None:
+            summaries = self._scaffold.summary_op
+        if summaries is None:
             return None
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        return list(summaries) if isinstance(summaries, (list, tuple)) else [summaries]

@@ -103,6 +103,6 @@ def _initialize(variable: Variable, path: str, tensor: str, spec: str) -> None:
 
 def start_with(variable: Variable, value: Tensor) -> None:
     """Makes a variable start with a value, whatever its initializer was."""
-    made = saveables_of([variable])[0].restore([value], None)
-    variable._initializer_op = made.op if isinstance(made, Tensor) else made
+    assigned = saveables_of([variable])[0].restore([value], None)
+    variable._initializer_op = assigned.op if isinstance(assigned, Tensor) else assigned
     variable._initial_value = value

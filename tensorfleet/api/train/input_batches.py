@@ -42,10 +42,10 @@ def _enqueue(queue: QueueBase, elements: list[list[Tensor]], threads: int, many:
         if keep.shape.rank == 1:
             chosen = cast(keep, dtypes.int32)
             rows = [dynamic_partition(t, chosen, num_partitions=2)[1] for t in element]
-            made: Any = put(rows)
+            enqueue: Any = put(rows)
         else:
-            made = choose(keep, lambda element=element: put(element), no_op)  # type: ignore[misc]
-        ops += [made] * threads
+            enqueue = choose(keep, lambda element=element: put(element), no_op)  # type: ignore[misc]
+        ops += [enqueue] * threads
     add_queue_runner(QueueRunner(queue, ops))
 
 
@@ -70,12 +70,12 @@ def _batches(
     name: str | None,
 ) -> Any:
     with name_scope(name, default_name, [*(t for e in elements for t in e), keep_input]) as scope:
-        given = Elements(elements, keep_input, enqueue_many, shapes)
+        batch = Elements(elements, keep_input, enqueue_many, shapes)
         kind: Any = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        queue = kind(capacity, given.types, given.shapes, shared_name=shared_name)
-        _enqueue(queue, given.lists, num_threads, enqueue_many, given.keep)
+        queue = kind(capacity, batch.types, batch.shapes, shared_name=shared_name)
+        _enqueue(queue, batch.lists, num_threads, enqueue_many, batch.keep)
         scalar(f"fraction_of_{capacity}_full", cast(queue.size(), dtypes.float32) * (1.0 / capacity))
-        taken = restored(_take(queue, batch_size, allow_smaller_final_batch, scope), given.infos)
+        taken = restored(_take(queue, batch_size, allow_smaller_final_batch, scope), batch.infos)
         return as_given(tensors, taken)
 
 
@@ -100,15 +100,15 @@ def _shuffled_batches(
             raise ValueError(
                 f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
             )
-        given = Elements(elements, keep_input, enqueue_many, shapes)
+        batch = Elements(elements, keep_input, enqueue_many, shapes)
         queue = RandomShuffleQueue(
-            capacity, min_after_dequeue, given.types, given.shapes, seed=seed, shared_name=shared_name
+            capacity, min_after_dequeue, batch.types, batch.shapes, seed=seed, shared_name=shared_name
         )
-        _enqueue(queue, given.lists, num_threads, enqueue_many, given.keep)
+        _enqueue(queue, batch.lists, num_threads, enqueue_many, batch.keep)
         room = capacity - min_after_dequeue
         full = cast(maximum(0, queue.size() - min_after_dequeue), dtypes.float32) * (1.0 / room)
         scalar(f"fraction_over_{min_after_dequeue}_of_{room}_full", full)
-        taken = restored(_take(queue, batch_size, allow_smaller_final_batch, scope), given.infos)
+        taken = restored(_take(queue, batch_size, allow_smaller_final_batch, scope), batch.infos)
         return as_given(tensors, taken)
 
 

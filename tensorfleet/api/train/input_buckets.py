@@ -98,10 +98,10 @@ def _fill(queues: list[QueueBase], elements: Elements, which: Tensor, threads: i
         enqueues = [functools.partial(q.enqueue, element) for q in queues]
         return group(*(choose(apply("Equal", which, i), e, no_op) for i, e in enumerate(enqueues)))
 
-    made = choose(elements.keep, put, no_op)
+    enqueue = choose(elements.keep, put, no_op)
     close = group(*(q.close() for q in queues))
     cancel = group(*(q.close(cancel_pending_enqueues=True) for q in queues))
-    add_queue_runner(QueueRunner(queues[0], [made] * threads, close, cancel, _END_OF_INPUT))
+    add_queue_runner(QueueRunner(queues[0], [enqueue] * threads, close, cancel, _END_OF_INPUT))
 
 
 def _collect(queues: list[QueueBase], done: FIFOQueue, sizes: list[Any], smaller: bool) -> None:

@@ -138,18 +138,18 @@ def _stored(
     shared: list[_Sparse | None] | None = None,
 ) -> tuple[list[Tensor], list[_Sparse | None]]:
     """The tensors as they enter the queue: sparse ones by number."""
-    made: list[Tensor] = []
+    stored: list[Tensor] = []
     infos: list[_Sparse | None] = []
     for i, t in enumerate(tensors):
         known = shared[i] if shared is not None else None
         if isinstance(t, SparseTensor):
             number, info = _store(t, enqueue_many, keep, known)
-            made.append(expand_dims(number, [-1]))
+            stored.append(expand_dims(number, [-1]))
             infos.append(info)
         else:
-            made.append(t)
+            stored.append(t)
             infos.append(None)
-    return made, infos
+    return stored, infos
 
 
 def _store(t: SparseTensor, many: bool, keep: Tensor, known: _Sparse | None) -> tuple[Tensor, _Sparse]:
@@ -181,18 +181,18 @@ def restored(taken: Any, infos: list[_Sparse | None]) -> Any:
     if not any(infos):
         return taken
     single = not isinstance(taken, list)
-    found: list[Any] = []
+    tensors: list[Any] = []
     for t, info in zip([taken] if single else taken, infos, strict=True):
         if info is None:
-            found.append(t)
+            tensors.append(t)
         else:
             rank = None if info.rank is None else info.rank + 1
-            found.append(take_many_sparse_from_tensors_map(info.keeper, squeeze(t, [1]), rank=rank))
+            tensors.append(take_many_sparse_from_tensors_map(info.keeper, squeeze(t, [1]), rank=rank))
     # Reading any of them takes all out of the session: numbers must not pile up there.
-    gates = [t.values if isinstance(t, SparseTensor) else t for t in found]
-    gated = [_after(gates, t) for t in found]
+    gates = [t.values if isinstance(t, SparseTensor) else t for t in tensors]
+    gated = [_after(gates, t) for t in tensors]
     # A single tensor is its own gate.
-    return found[0] if single else gated
+    return tensors[0] if single else gated
 
 
 def _after(gates: list[Tensor], t: Tensor | SparseTensor) -> Tensor | SparseTensor:

@@ -63,8 +63,8 @@ def _is_fed(op: Operation) -> bool:
 
 
 def _initializer_of(resource: Tensor) -> Operation | None:
-    made = [op for op in resource.consumers() if op.type == "MakeIterator"]
-    return made[0] if len(made) == 1 else None
+    initializers = [op for op in resource.consumers() if op.type == "MakeIterator"]
+    return initializers[0] if len(initializers) == 1 else None
 
 
 @export("data.experimental.make_saveable_from_iterator", "contrib.data.make_saveable_from_iterator")
@@ -99,12 +99,12 @@ class CheckpointInputPipelineHook(SessionRunHook):
 
     def begin(self) -> None:
         """Finds the iterators."""
-        found = [
+        saveables = [
             IteratorSaveable(t, initializer=_initializer_of(t)) for t in get_collection(GLOBAL_ITERATORS)
         ]
-        if not found:
+        if not saveables:
             raise ValueError("CheckpointInputPipelineHook found no iterator in the graph.")
-        self._saver = _Saver(self._state_name, found)
+        self._saver = _Saver(self._state_name, saveables)
         self._hook._saver = self._saver
         self._hook.begin()
 

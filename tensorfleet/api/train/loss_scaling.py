@@ -58,9 +58,9 @@ class LossScale(abc.ABC):
     def _add_weight(self, name: str, initial_value: TensorLike, dtype: DTypeLike | None = None) -> Variable:
         """A variable that the scale keeps."""
         with control_dependencies(None):
-            made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
-        self._weights[name] = made
-        return made
+            weight = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
+        self._weights[name] = weight
+        return weight
 
     def _checkpoint_dependencies(self) -> Iterator[tuple[str, Any]]:
         yield from sorted(self._weights.items())
@@ -168,8 +168,8 @@ class DynamicLossScale(LossScale):
             return identity(finite), finite
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={value}" for name, value in self.get_config().items())
-        return f"DynamicLossScale({told})"
+        config = ", ".join(f"{name}={value}" for name, value in self.get_config().items())
+        return f"DynamicLossScale({config})"
 
     def get_config(self) -> dict[str, Any]:
         """The numbers to begin with."""
@@ -212,10 +212,10 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
         super().__init__(opt._use_locking, opt.get_name())
         self._optimizer = opt
-        made = get(loss_scale)
-        if made is None:
+        scale = get(loss_scale)
+        if scale is None:
             raise ValueError("loss_scale cannot be None")
-        self._loss_scale = made
+        self._loss_scale = scale
 
     def compute_gradients(
         self,

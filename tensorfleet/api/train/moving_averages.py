@@ -106,7 +106,7 @@ def _helpers(unbiased: Variable, zero_debias: bool) -> tuple[Variable, ...]:
 
 
 def _helper(unbiased: Variable, name: str, shape: ShapeLike) -> Variable:
-    made: Variable = get_variable(
+    variable: Variable = get_variable(
         _unused(name),
         shape=shape,
         dtype=unbiased.dtype.base_dtype,
@@ -114,7 +114,7 @@ def _helper(unbiased: Variable, name: str, shape: ShapeLike) -> Variable:
         trainable=False,
         use_resource=isinstance(unbiased, ResourceVariable),
     )
-    return made
+    return variable
 
 
 def _unused(name: str) -> str:
@@ -193,9 +193,9 @@ class ExponentialMovingAverage:
 
     def average_name(self, var: Variable | Tensor) -> str:
         """The name under which the average of `var` is, or would be, saved."""
-        found = self._averages.get(var)
-        if found is not None:
-            return found.op.name
+        average = self._averages.get(var)
+        if average is not None:
+            return average.op.name
         return get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False)
 
     def variables_to_restore(
@@ -205,9 +205,9 @@ class ExponentialMovingAverage:
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()
         averaged = list(dict.fromkeys(moving_avg_variables))
-        found = {self.average_name(v): v for v in averaged}
+        restored = {self.average_name(v): v for v in averaged}
         names = {v.name for v in averaged}
         for v in global_variables():
-            if v.name not in names and v.op.name not in found:
-                found[v.op.name] = v
-        return found
+            if v.name not in names and v.op.name not in restored:
+                restored[v.op.name] = v
+        return restored

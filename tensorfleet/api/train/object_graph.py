@@ -66,11 +66,11 @@ class Objects:
 
     def variables(self) -> dict[str, Any]:
         """The values to save, by their keys in the checkpoint."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for number in range(len(self.nodes)):
             for name, value in self._values(number):
-                found[self.key(number, name)] = value
-        return found
+                values[self.key(number, name)] = value
+        return values
 
     def key(self, number: int, name: str = _VALUE) -> str:
         """Where a value of an object is in the checkpoint."""
@@ -92,13 +92,13 @@ class Objects:
 
         graph = TrackableObjectGraph()
         for number in range(len(self.nodes)):
-            made = graph.nodes.add()
-            made.has_checkpoint_values.value = True
+            node = graph.nodes.add()
+            node.has_checkpoint_values.value = True
             for name, child in self.children[number]:
-                made.children.add(node_id=child, local_name=name)
+                node.children.add(node_id=child, local_name=name)
             for name, value in self._values(number):
                 full = value.op.name if isinstance(value, Variable) else getattr(value, "name", "")
-                made.attributes.add(name=name, full_name=full, checkpoint_key=self.key(number, name))
+                node.attributes.add(name=name, full_name=full, checkpoint_key=self.key(number, name))
         # Slots are the last nodes, in the order of `slots`.
         first = len(self.nodes) - len(self.slots)
         for i, slot in enumerate(self.slots):
@@ -128,8 +128,8 @@ def attributes(node: object) -> Iterator[tuple[str, Any]]:
     Attributes that begin with an underscore count in a user's class. Our classes keep in them objects that they hold
     by another name; `_untracked` lists further ones.
     """
-    made = getattr(node, "_named_weights", {})
-    held = {name: value for name, value in made.items() if is_held(value)}
+    weights = getattr(node, "_named_weights", {})
+    held = {name: value for name, value in weights.items() if is_held(value)}
     untracked = getattr(type(node), "_untracked", ())
     # Attributes of TensorFleet's classes are not TensorFlow's: saved by name they would not match its
     # checkpoints.

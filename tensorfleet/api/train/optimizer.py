@@ -277,16 +277,16 @@ class Optimizer:
     ) -> Variable:
         """A variable of the optimizer's own, one per graph."""
         key = (name, colocate_with.graph)
-        found = self._non_slot_dict.get(key)
-        if found is None:
+        variable = self._non_slot_dict.get(key)
+        if variable is None:
             resource = isinstance(colocate_with, ResourceVariable)
             # As a function's result, a resource variable's initial value is built beside it.
             plain = callable(initial_value) or not resource
             value = initial_value if plain else (lambda: initial_value)
             with get_default_graph().colocate_with(colocate_with.op):
-                found = Variable(value, name=name, trainable=False, use_resource=resource)
-            self._non_slot_dict[key] = found
-        return found
+                variable = Variable(value, name=name, trainable=False, use_resource=resource)
+            self._non_slot_dict[key] = variable
+        return variable
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slot_dict.get((name, graph))
@@ -362,7 +362,7 @@ def _checked_pairs(grads_and_vars: GradsAndVars) -> tuple[tuple[Gradient, Any], 
     pairs = tuple(grads_and_vars)
     if not pairs:
         raise ValueError("No variables provided.")
-    found = []
+    checked = []
     for pair in pairs:
         try:
             grad, var = pair
@@ -379,8 +379,8 @@ def _checked_pairs(grads_and_vars: GradsAndVars) -> tuple[tuple[Gradient, Any], 
                 ) from None
         if not isinstance(var, (Variable, Tensor)):
             raise NotImplementedError("Trying to optimize unsupported type ", var)
-        found.append((grad, var))
-    return tuple(found)
+        checked.append((grad, var))
+    return tuple(checked)
 
 
 def _count_step(updated: Operation, global_step: GlobalStep, scope: str) -> Any:

@@ -47,8 +47,8 @@ class _OneOp(Optimizer):
 
     def _apply_op(self, kind: str, var: Variable, inputs: list[Any]) -> Operation:
         op_type = f"{kind}{self._op_name}"
-        made = apply_any(op_type, *self._state(var), *inputs, use_locking=self._use_locking, **self._attrs)
-        return made.op if isinstance(made, Tensor) else made
+        update = apply_any(op_type, *self._state(var), *inputs, use_locking=self._use_locking, **self._attrs)
+        return update.op if isinstance(update, Tensor) else update
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         return self._apply_op("Apply", var, self._dense_inputs(grad, var))

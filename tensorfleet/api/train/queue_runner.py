@@ -169,7 +169,7 @@ class QueueRunner:
             self._runs_per_session[sess] = len(self._enqueue_ops)
             self._exceptions_raised = []
         prefix = f"QueueRunnerThread-{self.name}"
-        made = [
+        threads = [
             threading.Thread(
                 target=self._run, args=(sess, op, coord), name=f"{prefix}-{getattr(op, 'name', op)}"
             )
@@ -177,17 +177,17 @@ class QueueRunner:
         ]
         if coord is not None:
             args = (sess, self._cancel_op, coord)
-            made.append(
+            threads.append(
                 threading.Thread(target=self._close_on_stop, args=args, name=f"{prefix}-close_on_stop")
             )
-        for t in made:
+        for t in threads:
             if coord is not None:
                 coord.register_thread(t)
             if daemon:
                 t.daemon = True
             if start:
                 t.start()
-        return made
+        return threads
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """This runner as a `QueueRunnerDef`; None when it is not inside `export_scope`."""

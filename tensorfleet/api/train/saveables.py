@@ -109,25 +109,25 @@ def by_name(var_list: Any, convert_variable_to_tensor: bool = True) -> dict[str,
         return dict(var_list)
     if not isinstance(var_list, (list, tuple, set, frozenset)):
         raise TypeError(f"Variables to save should be passed in a dict or a list. Got {var_list}")
-    found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     items = sorted(var_list, key=lambda v: v.name) if isinstance(var_list, (set, frozenset)) else var_list
     for item in items:
         info = item._save_slice_info if isinstance(item, Variable) else None
         if info is not None:
-            parts = found.setdefault(info.full_name, [])
+            parts = named.setdefault(info.full_name, [])
             if not isinstance(parts, list):
                 raise ValueError(f"Mixing slices and non-slices with the same name: {info.full_name}")
             parts.append(item)
             continue
         if is_trackable(item):
             parts = [f() if callable(f) else f for f in item._gather_saveables_for_checkpoint().values()]
-            found.update(by_name(parts))
+            named.update(by_name(parts))
             continue
         name = _name_of(item)
-        if name in found and not isinstance(item, SaveableObject):  # of tables of one name the last is saved
+        if name in named and not isinstance(item, SaveableObject):  # of tables of one name the last is saved
             raise ValueError(f"At least two variables have the same name: {name}")
-        found[name] = list(item) if isinstance(item, PartitionedVariable) else item
-    return found
+        named[name] = list(item) if isinstance(item, PartitionedVariable) else item
+    return named
 
 
 class Trackable(Protocol):
@@ -166,7 +166,7 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
                 "names_to_saveables must be a dict mapping string names to trackable operations. Name is not a "
                 f"string: {name}"
             )
-    found: list[SaveableObject] = []
+    saveables: list[SaveableObject] = []
     seen: set[Operation] = set()
     for name in sorted(named):
         for saveable in _saveables(named[name], name):
@@ -176,8 +176,8 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
             if op in seen:
                 raise ValueError(f"The same saveable will be restored with two names: {saveable.name}")
             seen.add(op)
-            found.append(saveable)
-    return found
+            saveables.append(saveable)
+    return saveables
 
 
 def _saveables(item: object, name: str) -> list[SaveableObject]:
@@ -186,11 +186,11 @@ def _saveables(item: object, name: str) -> list[SaveableObject]:
     if isinstance(item, (list, tuple, PartitionedVariable)):
         return _parts(list(item), name)
     if is_trackable(item):
-        found = []
+        saveables = []
         for part, factory in item._gather_saveables_for_checkpoint().items():
             full = name if part == VARIABLE_VALUE_KEY else f"{name}_{part}"
-            found += _saveables(factory(full) if callable(factory) else factory, full)
-        return found
+            saveables += _saveables(factory(full) if callable(factory) else factory, full)
+        return saveables
     return [_saveable(item, "", name)]
 
 

@@ -331,11 +331,11 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """After a restart: takes over those of the checkpoints that still exist."""
-        found = []
+        checkpoints = []
         for path in checkpoint_paths:
             written = checkpoint_state.get_checkpoint_mtimes([path])
-            found += [(path, written[0])] if written else []
-        self.set_last_checkpoints_with_time(found)
+            checkpoints += [(path, written[0])] if written else []
+        self.set_last_checkpoints_with_time(checkpoints)
 
     # -- as messages --
 

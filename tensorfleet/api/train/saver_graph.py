@@ -123,7 +123,7 @@ def _shape(tensor: Tensor) -> list[int | None] | Tensor:
 
 
 def _by_device(saveables: list[SaveableObject]) -> _Shards:
-    found: dict[str, list[SaveableObject]] = {}
+    shards: dict[str, list[SaveableObject]] = {}
     for saveable in saveables:
         places = {DeviceSpec.from_string(spec.device or "").to_string() for spec in saveable.specs}
         if len(places) != 1:
@@ -131,8 +131,8 @@ def _by_device(saveables: list[SaveableObject]) -> _Shards:
                 f"All tensors of a saveable object must be on the same device: {saveable.name} has "
                 f"{', '.join(sorted(places))}"
             )
-        found.setdefault(places.pop(), []).append(saveable)
-    return sorted(found.items())
+        shards.setdefault(places.pop(), []).append(saveable)
+    return sorted(shards.items())
 
 
 def on_cpu(place: str) -> str:

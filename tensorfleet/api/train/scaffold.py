@@ -112,18 +112,18 @@ class Scaffold:
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
         """The one item of a collection; made by `default_constructor()` when there is none."""
-        found = get_collection(collection_key)
-        if len(found) > 1:
+        items = get_collection(collection_key)
+        if len(items) > 1:
             raise RuntimeError(
                 f'More than one item in the collection "{collection_key}". Please indicate which one to use by '
                 f"passing it to the tf.Scaffold constructor as:  tf.Scaffold({arg_name}=item to use)"
             )
-        if found:
-            return found[0]
-        made = default_constructor()
-        if made is not None:
-            add_to_collection(collection_key, made)
-        return made
+        if items:
+            return items[0]
+        item = default_constructor()
+        if item is not None:
+            add_to_collection(collection_key, item)
+        return item
 
     @staticmethod
     def default_local_init_op() -> Operation:
@@ -156,14 +156,14 @@ def _with_resources(names: Tensor) -> Tensor:
 
 def default_saver() -> Saver:
     """The one Saver of the graph; made when there is none."""
-    found: list[Saver] = get_collection(GraphKeys.SAVERS)
-    if len(found) > 1:
+    savers: list[Saver] = get_collection(GraphKeys.SAVERS)
+    if len(savers) > 1:
         raise RuntimeError(
             f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by passing it "
             "to the constructor."
         )
-    if found:
-        return found[0]
-    made = Saver(sharded=True, allow_empty=True)
-    add_to_collection(GraphKeys.SAVERS, made)
-    return made
+    if savers:
+        return savers[0]
+    saver = Saver(sharded=True, allow_empty=True)
+    add_to_collection(GraphKeys.SAVERS, saver)
+    return saver

@@ -98,15 +98,17 @@ class SessionManager:
                 sess.run(init_op, feed_dict=init_feed_dict)
             if init_fn:
                 init_fn(sess)
-        given = f"Init op: {_name(init_op)}, init fn: {init_fn}, local_init op: {_name(self._local_init_op)}"
+        init_text = (
+            f"Init op: {_name(init_op)}, init fn: {init_fn}, local_init op: {_name(self._local_init_op)}"
+        )
         done, missing = self._try_run_local_init_op(sess)
         if not done:
             raise RuntimeError(
-                f"Init operations did not make model ready for local_init.  {given}, error: {missing}"
+                f"Init operations did not make model ready for local_init.  {init_text}, error: {missing}"
             )
         done, missing = self._model_ready(sess)
         if not done:
-            raise RuntimeError(f"Init operations did not make model ready.  {given}, error: {missing}")
+            raise RuntimeError(f"Init operations did not make model ready.  {init_text}, error: {missing}")
         # From here on the servers have the state of this training, which a later session may keep.
         self._live.note(sess)
         return sess

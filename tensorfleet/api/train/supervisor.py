@@ -366,15 +366,15 @@ def _given(value: Any, key: str, make: Callable[[], Any]) -> Any:
     """An argument as given, or the first item of a collection, or the result of `make`, which is added to it."""
     if value is not Supervisor.USE_DEFAULT:
         return value
-    found = get_collection(key)
-    if len(found) > 1:
-        logging.info("Found %d %s operations. Returning the first one.", len(found), key)
-    if found:
-        return found[0]
-    made = make()
-    if made is not None:
-        add_to_collection(key, made)
-    return made
+    items = get_collection(key)
+    if len(items) > 1:
+        logging.info("Found %d %s operations. Returning the first one.", len(items), key)
+    if items:
+        return items[0]
+    item = make()
+    if item is not None:
+        add_to_collection(key, item)
+    return item
 
 
 def _local_init_op() -> Operation:
@@ -387,10 +387,10 @@ def _saver() -> Saver | None:
 
 def _global_step() -> Tensor | None:
     try:
-        found = get_default_graph().get_tensor_by_name("global_step:0")
+        step = get_default_graph().get_tensor_by_name("global_step:0")
     except KeyError:
         return None
-    if found.dtype.base_dtype in (dtypes.int32, dtypes.int64):
-        return found
-    logging.warning("Found 'global_step' is not an int type: %s", found.dtype)
+    if step.dtype.base_dtype in (dtypes.int32, dtypes.int64):
+        return step
+    logging.warning("Found 'global_step' is not an int type: %s", step.dtype)
     return None

@@ -204,11 +204,11 @@ class SyncReplicasOptimizer(Optimizer):
         return _UpdateRunner(self._sync_token_queue, enqueue_ops)
 
     def _set_steps(self) -> list[Operation]:
-        made = []
+        ops = []
         for accumulator, place in self._accumulator_list:
             with device(place):
-                made.append(accumulator.set_global_step(self._global_step, name="SetGlobalStep"))
-        return made
+                ops.append(accumulator.set_global_step(self._global_step, name="SetGlobalStep"))
+        return ops
 
     def get_chief_queue_runner(self) -> _UpdateRunner:
         """The runner that makes the updates; only the chief starts it."""
@@ -330,16 +330,16 @@ class _UpdateRunner(QueueRunner):
 
         None when they run for this session already.
         """
-        made = self.start_updates(sess, coord, start)
-        if made and coord is not None:
+        threads = self.start_updates(sess, coord, start)
+        if threads and coord is not None:
             name = f"QueueRunnerThread-{self.name}-close_on_stop"
-            made.append(
+            threads.append(
                 threading.Thread(target=self._release_on_stop, args=(sess, coord), name=name, daemon=True)
             )
-            coord.register_thread(made[-1])
+            coord.register_thread(threads[-1])
             if start:
-                made[-1].start()
-        return made
+                threads[-1].start()
+        return threads
 
     def start_updates(
         self, sess: BaseSession, coord: Coordinator | None, start: bool

@@ -49,13 +49,13 @@ def warm_start(
     """
     path = checkpoint_in(ckpt_to_initialize_from)
     vocabularies, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
-    found = _grouped(vars_to_warm_start, vocabularies)
+    variables = _grouped(vars_to_warm_start, vocabularies)
     shapes = load_checkpoint(path).get_variable_to_shape_map()
     keys = object_keys(path)
     logging.info("Warm-starting from: %s", ckpt_to_initialize_from)
     used_names = set()
     plain = {}
-    for name, parts in found.items():
+    for name, parts in variables.items():
         saved = names.get(name, name)
         saved = keys.get(saved, saved)
         used_names |= {name} & set(names)
@@ -72,7 +72,7 @@ def warm_start(
         init_from_checkpoint(path, {saved: target})
     if vars_to_warm_start is not None:
         _need_all("prev_var_name", set(names) - used_names)
-    _need_all("vocab_info", set(vocabularies) - set(found))
+    _need_all("vocab_info", set(vocabularies) - set(variables))
 
 
 def _need_all(what: str, left: set[str]) -> None:

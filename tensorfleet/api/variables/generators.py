@@ -47,11 +47,11 @@ def create_rng_state(seed: int | Sequence[int] | Array, algorithm: int) -> np.nd
     if isinstance(seed, int):
         # The lowest 64 bits come first, as in TensorFlow.
         seed = [seed >> 64 * i & (1 << 64) - 1 for i in range(size)]
-    made = np.asarray([_signed(int(s)) for s in np.asarray(seed, object).ravel()], np.int64)
+    words = np.asarray([_signed(int(s)) for s in np.asarray(seed, object).ravel()], np.int64)
     if np.ndim(seed) != 1:
         raise ValueError(f"seed should only have one dimension; got shape: {np.shape(seed)}")
-    made = made[:size]
-    return np.pad(made, [(size - len(made), 0)])
+    words = words[:size]
+    return np.pad(words, [(size - len(words), 0)])
 
 
 def _state_tensor(state: TensorLike) -> Tensor:

@@ -69,10 +69,10 @@ class Store:
 
 def store_of(graph: Graph | None = None) -> Store:
     graph = graph or get_default_graph()
-    found = getattr(graph, "_variable_store", None)
-    if found is None:
-        found = graph._variable_store = Store()  # type: ignore[attr-defined]
-    return found
+    store = getattr(graph, "_variable_store", None)
+    if store is None:
+        store = graph._variable_store = Store()  # type: ignore[attr-defined]
+    return store
 
 
 def find_or_make(
@@ -93,15 +93,15 @@ def find_or_make(
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
     """The standard getter, after the scope's defaults have been filled in."""
-    given = locals()
+    arguments = locals()
     # A function's graph keeps no variables: they are made in the graph that it belongs to.
     if (around := get_default_graph().__dict__.get("_variables_live_in")) is not None:
         with around.as_default():
-            return find_or_make(**given)
+            return find_or_make(**arguments)
     if initializer is not None and not callable(initializer) and shape is not None and partitioner is None:
         raise ValueError("If initializer is a constant, do not specify shape.")
     parted = ("name", "shape", "initializer", "partitioner")
-    make = functools.partial(_single, **{key: value for key, value in given.items() if key not in parted})
+    make = functools.partial(_single, **{key: value for key, value in arguments.items() if key not in parted})
     if partitioner is None and reuse is True and name in store_of().partitioned:
         return _shared_parts(store_of().partitioned[name], shape, dtype, None)
     if partitioner is None or (shape is not None and as_shape(shape).rank == 0):
@@ -156,9 +156,9 @@ def _partitioned(
         )
         part._set_save_slice_info(SaveSliceInfo(name, whole.as_list(), offset, length))
         parts.append(part)
-    made = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)
-    store.partitioned[name] = made
-    return made
+    variable = PartitionedVariable(name, whole, parts[0].dtype.base_dtype, parts, slices.counts)
+    store.partitioned[name] = variable
+    return variable
 
 
 def _shared_parts(
@@ -217,11 +217,11 @@ def _single(
     if not asked:
         initializer = initializers.default_for(kind or dtypes.float32, name)
     value, kind = _initial_value(name, wanted, kind, initializer, asked)
-    made = create_variable(initial_value=value, name=name, dtype=kind, **options)
-    store.vars[name] = made
+    variable = create_variable(initial_value=value, name=name, dtype=kind, **options)
+    store.vars[name] = variable
     if regularizer is not None:
-        _regularize(made, name, regularizer)
-    return made
+        _regularize(variable, name, regularizer)
+    return variable
 
 
 def _share(
@@ -258,20 +258,20 @@ def _initial_value(
     """The argument of `tf.Variable`: a value, or a function that makes one inside the variable's own scope."""
     if not callable(initializer):
         return initializer, None if isinstance(initializer, Tensor) else dtype
-    made = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
+    function = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
     if not shape.is_fully_defined():
-        if asked and shape.rank is None and not initializers.needs_arguments(made):
-            return made, None
+        if asked and shape.rank is None and not initializers.needs_arguments(function):
+            return function, None
         if asked:
             raise ValueError(_NOT_AN_INITIALIZER.format(name, shape))
         raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}.")
     # A function without arguments knows the shape itself.
-    if not initializers.takes_shape(made):
-        return made, dtype
+    if not initializers.takes_shape(function):
+        return function, dtype
     kind = dtype or dtypes.float32
     # A function of a user's own may take it without a default.
-    more = {"partition_info": None} if initializers.names_partition_info(made) else {}
-    return (lambda: made(shape.as_list(), dtype=kind, **more)), kind
+    more = {"partition_info": None} if initializers.names_partition_info(function) else {}
+    return (lambda: function(shape.as_list(), dtype=kind, **more)), kind
 
 
 def _regularize(variable: Variable, name: str, regularizer: Regularizer) -> None:

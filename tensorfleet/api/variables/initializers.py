@@ -36,8 +36,8 @@ class Initializer:
     def get_config(self) -> dict[str, Any]:
         """The arguments to make the same initializer again."""
         names = inspect.signature(type(self).__init__).parameters
-        found = {n: getattr(self, n) for n in names if n != "self" and hasattr(self, n)}
-        return {n: v.name if isinstance(v, DType) else v for n, v in found.items()}
+        values = {n: getattr(self, n) for n in names if n != "self" and hasattr(self, n)}
+        return {n: v.name if isinstance(v, DType) else v for n, v in values.items()}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
@@ -361,8 +361,8 @@ def names_partition_info(initializer: Callable[..., Any]) -> bool:
 
 def takes_partition_info(initializer: Callable[..., Any]) -> bool:
     """Whether an initializer takes the part that it makes."""
-    found = _parameters(initializer)
-    return "partition_info" in found or any(p.kind == p.VAR_KEYWORD for p in found.values())
+    parameters = _parameters(initializer)
+    return "partition_info" in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
 
 
 def needs_arguments(initializer: Callable[..., Any]) -> bool:

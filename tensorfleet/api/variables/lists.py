@@ -93,11 +93,11 @@ def initialize_local_variables() -> Operation:
 @export("assert_variables_initialized")
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """An operation that fails when one of the variables has no value."""
-    found = global_variables() + local_variables() if var_list is None else var_list
-    if not found:
+    variables = global_variables() + local_variables() if var_list is None else var_list
+    if not variables:
         return None
     ranks = []
-    for v in found:
+    for v in variables:
         ranks.append(apply("Rank", v._AsTensor()))
     return ranks[0] if len(ranks) == 1 else apply("Pack", ranks)
 
@@ -107,12 +107,12 @@ def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
     """A string vector with the names of the variables that have no value yet."""
-    found = global_variables() + local_variables() if var_list is None else list(var_list)
-    if not found:
-        found = [v for v in get_collection("variables") if isinstance(v, Variable)]
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    if not variables:
+        variables = [v for v in get_collection("variables") if isinstance(v, Variable)]
     with name_scope(name), control_dependencies(None):
-        if not found:
+        if not variables:
             return constant([], dtypes.string)
         with device("/cpu:0"):
-            missing = apply("LogicalNot", stack([is_variable_initialized(v) for v in found]))
-            return boolean_mask(constant([v.op.name for v in found], dtypes.string), missing)
+            missing = apply("LogicalNot", stack([is_variable_initialized(v) for v in variables]))
+            return boolean_mask(constant([v.op.name for v in variables], dtypes.string), missing)

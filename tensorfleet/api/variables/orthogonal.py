@@ -67,8 +67,8 @@ class _ConvolutionOrthogonal(Initializer):
         if sizes[-2] > sizes[-1]:
             raise ValueError("In_filters cannot be greater than out_filters.")
         kind = dtypes.as_dtype(dtype or self.dtype)
-        made = self._kernel(sizes, _OrthogonalDraws(sizes[-1], kind, self.seed))
-        return apply("Mul", constant(self.gain, kind), made)
+        kernel = self._kernel(sizes, _OrthogonalDraws(sizes[-1], kind, self.seed))
+        return apply("Mul", constant(self.gain, kind), kernel)
 
     def _kernel(self, sizes: list[int], draws: _OrthogonalDraws) -> Tensor:
         raise TypeError("An initializer of your own defines _kernel().")
@@ -108,14 +108,14 @@ def _times(
     places: dict[tuple[int, ...], Tensor], axis: int, projection: Tensor
 ) -> dict[tuple[int, ...], Tensor]:
     """A kernel times one factor: its part in the projection stays, the rest moves on by one along an axis."""
-    found: dict[tuple[int, ...], Tensor] = {}
+    product: dict[tuple[int, ...], Tensor] = {}
     for at, matrix in places.items():
         stays = apply("MatMul", matrix, projection)
         moved = apply("Sub", matrix, stays)
         on = (*at[:axis], at[axis] + 1, *at[axis + 1 :])
         for place, part in ((at, stays), (on, moved)):
-            found[place] = apply("AddV2", found[place], part) if place in found else part
-    return found
+            product[place] = apply("AddV2", product[place], part) if place in product else part
+    return product
 
 
 @export(

@@ -188,11 +188,11 @@ class VariableScope:
 
 
 def _check_types(initializer: InitializerLike, dtype: DTypeLike | None) -> None:
-    given: Any = getattr(initializer, "dtype", None)
-    if None in (dtype, given):
+    own: Any = getattr(initializer, "dtype", None)
+    if dtype is None or own is None:
         return
-    if dtypes.as_dtype(given).base_dtype != dtypes.as_dtype(dtype).base_dtype:
-        raise ValueError(f"Initializer type '{given}' and explicit dtype '{dtype}' don't match.")
+    if dtypes.as_dtype(own).base_dtype != dtypes.as_dtype(dtype).base_dtype:
+        raise ValueError(f"Initializer type '{own}' and explicit dtype '{dtype}' don't match.")
 
 
 @export("get_variable_scope")
@@ -378,8 +378,8 @@ def _derived(
         "use_resource",
         "constraint",
     ):
-        given = asked._settings[key]
-        setattr(new, "_" + key, getattr(base, key) if given is None else given)
+        setting = asked._settings[key]
+        setattr(new, "_" + key, getattr(base, key) if setting is None else setting)
     outer = base.custom_getter
     new._custom_getter = outer
     if asked._getter is not None:

@@ -128,20 +128,20 @@ class RefVariable(Variable):
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = assign(self._variable, value, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        updated = assign(self._variable, value, use_locking=use_locking, name=name)
+        return updated if read_value else updated.op
 
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = assign_add(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        updated = assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        return updated if read_value else updated.op
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        updated = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        return updated if read_value else updated.op
 
     def count_up_to(self, limit: int) -> Tensor:
         return count_up_to(self, limit)
