@@ -236,8 +236,8 @@ def _as_tensor(value: Any) -> Any:
 class _Variables:
     """The variables that a loop sets: how to read and to set them all, and their names."""
 
-    get: Callable[[], State]
-    set: Callable[[State], None]
+    read: Callable[[], State]
+    assign: Callable[[State], None]
     names: tuple[str, ...]
 
 
@@ -274,26 +274,26 @@ def _need_defined(values: State) -> None:
 
 def _loop(test: Callable[[], Any], body: Callable[[], None], variables: _Variables) -> None:
     """A loop of the graph over variables."""
-    before = variables.get()
+    before = variables.read()
     _need_defined(before)
     if not before:
         # A loop of the graph carries at least one tensor.
         while_loop(lambda _: test(), _doing(body), (constant(0),), return_same_structure=True)
-        variables.set(())
+        variables.assign(())
         return
 
     def cond(*values: Any) -> Any:
-        variables.set(values)
+        variables.assign(values)
         return test()
 
     def step(*values: Any) -> State:
-        variables.set(values)
+        variables.assign(values)
         effects = _effects_of(body)
-        after = variables.get()
+        after = variables.read()
         _need_same_turns(values, after, variables.names)
         return _behind(effects, after)
 
-    variables.set(tuple(while_loop(cond, step, before, return_same_structure=True)))
+    variables.assign(tuple(while_loop(cond, step, before, return_same_structure=True)))
 
 
 def _doing(body: Callable[[], None]) -> Callable[[Tensor], State]:
@@ -372,9 +372,9 @@ def _counted(
 
     def change(values: State) -> None:
         current[0] = values[0]
-        variables.set(values[1:])
+        variables.assign(values[1:])
 
-    counted = _Variables(lambda: (current[0], *variables.get()), change, ("iterate", *variables.names))
+    counted = _Variables(lambda: (current[0], *variables.read()), change, ("iterate", *variables.names))
     _loop(test, turn, counted)
 
 
@@ -410,19 +410,19 @@ def _for_dataset(
     items: Any, extra: Callable[[], Any] | None, body: Callable[[Any], None], variables: _Variables
 ) -> None:
     """A reduction; where a loop may end before the data does, the rest leaves the state as it is."""
-    before = variables.get()
+    before = variables.read()
     _need_defined(before)
 
     def turn(values: State, item: Any) -> State:
-        variables.set(values if before else ())
+        variables.assign(values if before else ())
         if extra is None:
             body(item)
         else:
-            state = variables.get, variables.set, variables.names
+            state = variables.read, variables.assign, variables.names
             if_stmt(extra(), lambda: body(item), lambda: None, *state, len(before))
-        after = variables.get() if before else values
+        after = variables.read() if before else values
         _need_same_turns(values, after, variables.names)
         return after
 
     found = items.reduce(before or (constant(0),), turn)
-    variables.set(tuple(found) if before else ())
+    variables.assign(tuple(found) if before else ())

@@ -14,7 +14,6 @@ from tensorfleet.api.layers.rnn_cells import (
     _constant,
     _depth,
 )
-from tensorfleet.api.layers.rnn_wrappers import CellLike
 from tensorfleet.api.layers.specs import Activation, InitializerLike, InputSpec
 from tensorfleet.api.variables.initializers import Zeros
 from tensorfleet.api.variables.partitioned import fixed_size_partitioner
@@ -37,14 +36,21 @@ from tensorfleet.ops.math.trigonometry import sigmoid as tf_sigmoid
 _State: TypeAlias = LSTMStateTuple | Tensor
 
 
-def _warn_of_concatenated(cell: CellLike) -> None:
-    warn(
-        f"{cell}: Using a concatenated state is slower and will soon be deprecated.  Use state_is_tuple=True."
-    )
+class _LSTM(LayerCell):
+    """The settings that both LSTM cells have."""
+
+    def _set(self, num_units: int, forget_bias: float, state_is_tuple: bool, activation: Activation) -> None:
+        if not state_is_tuple:
+            warn(
+                f"{self}: Using a concatenated state is slower and will soon be deprecated.  Use state_is_tuple=True."
+            )
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units, self._forget_bias = num_units, forget_bias
+        self._state_is_tuple, self._activation = state_is_tuple, _activation(activation)
 
 
 @export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
-class BasicLSTMCell(LayerCell):
+class BasicLSTMCell(_LSTM):
     """An LSTM without peepholes, clipping or projection."""
 
     def __init__(
@@ -59,13 +65,7 @@ class BasicLSTMCell(LayerCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        if not state_is_tuple:
-            _warn_of_concatenated(self)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-        self._forget_bias = forget_bias
-        self._state_is_tuple = state_is_tuple
-        self._activation = _activation(activation)
+        self._set(num_units, forget_bias, state_is_tuple, activation)
 
     @property
     def state_size(self) -> LSTMStateTuple | int:
@@ -100,7 +100,7 @@ class BasicLSTMCell(LayerCell):
 
 
 @export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
-class LSTMCell(LayerCell):
+class LSTMCell(_LSTM):
     """An LSTM with optional peepholes (`use_peepholes`), clipping of its cells, and a projected output."""
 
     _untracked = LayerCell._untracked | {"_peepholes"}
@@ -124,20 +124,11 @@ class LSTMCell(LayerCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        if not state_is_tuple:
-            _warn_of_concatenated(self)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-        self._use_peepholes = use_peepholes
-        self._cell_clip = cell_clip
-        self._initializer = initializer
-        self._num_proj = num_proj
-        self._proj_clip = proj_clip
+        self._set(num_units, forget_bias, state_is_tuple, activation)
+        self._use_peepholes, self._initializer = use_peepholes, initializer
+        self._cell_clip, self._proj_clip = cell_clip, proj_clip
+        self._num_proj, self._num_proj_shards = num_proj, num_proj_shards
         self._num_unit_shards = num_unit_shards
-        self._num_proj_shards = num_proj_shards
-        self._forget_bias = forget_bias
-        self._state_is_tuple = state_is_tuple
-        self._activation = _activation(activation)
         self._peepholes: dict[str, Any] = {}
 
     @property
