@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.ops.array.shape import shape as shape_of
+from tensorfleet_legacy.quick_arguments import binder
 
 
 class ReparameterizationType:
@@ -57,12 +58,18 @@ def turned(base: type, name: str, **functions: Callable[[Tensor], Tensor]) -> An
         base.__init__(self, **{**given, **changed, "name": scope})  # type: ignore[misc]
         self._remember(given)
 
-    return taking(own)(make)
+    bind = binder(own, name)
+
+    @functools.wraps(taking(own)(make))
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, bind(args, kwargs))
+
+    return __init__
 
 
 def softplus(name: str | None = None) -> Callable[[Tensor], Tensor]:
     """What makes any number positive."""
-    return partial(apply, "Softplus", name=name)
+    return functools.partial(apply, "Softplus", name=name)
 
 
 def number(value: float, like: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +12,21 @@ from tensorfleet.base.naming import find
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Tensor
 from tensorfleet_legacy.keras import backend as state
+from tensorfleet_legacy.quick_arguments import binder
 
 # -- of each element --------------------------------------------------------------------------------------
 
 
 def forwarding(name: str, arguments: str, inner: str, does: str) -> Callable[..., Any]:
     """A function that gives its arguments, in their order, to one of the graph's."""
-    return function(signature_of(arguments), name, lambda given: find(inner)(*given.values()), does)
+    own = signature_of(arguments)
+    bind = binder(own, name)
+
+    @functools.wraps(function(own, name, lambda given: given, does))
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return find(inner)(*bind(args, kwargs).values())
+
+    return forward
 
 
 abs = forwarding("abs", "x", "abs", "The size of each element.")
