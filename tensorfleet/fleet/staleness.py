@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tensorfleet.api.train.coordinator import Coordinator
     from tensorfleet.api.train.session_run_hook import SessionRunContext, SessionRunValues
     from tensorfleet.graph.graph import Graph
-    from tensorfleet.graph.scopes import SessionLike
+    from tensorfleet.session.session import BaseSession
 
 G = TypeVar("G", Tensor, IndexedSlices)
 POLICIES = ("measure", "scale", "drop", "wait")
@@ -111,7 +111,7 @@ class StalenessOptimizer(Optimizer):
     def apply_gradients(
         self,
         grads_and_vars: Iterable[tuple[Any, Variable]],
-        global_step: Variable | None = None,
+        global_step: Variable | Tensor | None = None,
         name: str | None = None,
     ) -> Operation:
         """An operation that applies the gradients as the policy says."""
@@ -233,7 +233,7 @@ class _All(SessionRunHook):
         for hook in self._hooks:
             hook.begin()
 
-    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Lets all start."""
         for hook in self._hooks:
             hook.after_create_session(session, coord)
@@ -248,7 +248,7 @@ class _All(SessionRunHook):
         for hook in self._hooks:
             hook.after_run(run_context, run_values)
 
-    def end(self, session: SessionLike) -> None:
+    def end(self, session: BaseSession) -> None:
         """Ends all."""
         for hook in self._hooks:
             hook.end(session)
@@ -288,7 +288,7 @@ class _Histogram(SessionRunHook):
         if run_values.results is not None:
             self._opt._count(int(run_values.results))
 
-    def end(self, session: SessionLike) -> None:
+    def end(self, session: BaseSession) -> None:
         """Logs the histogram."""
         each = ", ".join(f"{age}: {n}" for age, n in sorted(self._opt.histogram.items()))
         lost = f"; {self._opt.dropped} dropped" if self._opt.dropped else ""
@@ -348,7 +348,7 @@ class _WaitForSlowest(SessionRunHook):
             "ScatterUpdate", counts._ref(), [self._me], apply("ExpandDims", self._value, 0)
         )
 
-    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
+    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Starts where the slowest is."""
         self._mine = int(session.run(self._steps).min())
         session.run(self._tell, {self._value: self._mine})
@@ -377,6 +377,6 @@ class _WaitForSlowest(SessionRunHook):
         self._mine += 1
         run_context.session.run(self._tell, {self._value: self._mine})
 
-    def end(self, session: SessionLike) -> None:
+    def end(self, session: BaseSession) -> None:
         """Nobody needs to wait for this worker any more."""
         session.run(self._tell, {self._value: _ENDED_STEPS})

@@ -59,7 +59,7 @@ class Step(Protocol):
     def asker(self) -> Any:
         """The process that asked for the results, if it is another one: it may have gone."""
 
-    def wait(self, event: Event, what: str, long: object = None) -> None:
+    def wait(self, event: Event, what: str, long: Any = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
 
     def hold(self, held: Wakeable) -> None:
@@ -68,7 +68,7 @@ class Step(Protocol):
     def release(self, held: Wakeable) -> None:
         """Undoes `hold`."""
 
-    def stoppable(self, call: Callable[[], T]) -> T:
+    def stoppable(self, call: Any) -> Any:
         """Calls a Python function, which is interrupted when the step is cancelled; gives its result."""
 
 

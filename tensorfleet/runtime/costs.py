@@ -72,7 +72,7 @@ def _take(node: CostGraphDef.Node, tensor: Tensor, ids: dict[Any, int]) -> None:
 
 
 def _describe(info: CostGraphDef.Node.OutputInfo, tensor: Tensor) -> None:
-    info.dtype = tensor.dtype.as_datatype_enum  # type: ignore[assignment] # a message takes the enum's number
+    info.dtype = tensor.dtype.as_datatype_enum
     info.shape.CopyFrom(tensor.shape.as_proto())
     elements = tensor.shape.num_elements()
     if elements is not None:

@@ -227,7 +227,7 @@ class BaseSession:
             collector = self._engine.collector() if run_metadata is not None else None
             timeout = options.timeout_in_ms if options is not None else 0
             results = self._execute(prepared.program, feeds, timeout, collector, _pool_of(options))
-            if collector is not None:
+            if collector is not None and run_metadata is not None:
                 collector.fill(run_metadata, prepared.program.plan, False)
             return prepared.arrange(results)
 

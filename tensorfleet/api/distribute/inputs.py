@@ -176,7 +176,7 @@ class FunctionIterator(InputIterator):
             self._function = given
             super().__init__(extended, None, False)
         else:
-            super().__init__(extended, make_initializable(given, None), False)
+            super().__init__(extended, make_initializable(cast("Dataset", given), None), False)
 
     def initialize(self) -> list[Operation] | Operation:
         """The operation that starts the dataset's iterator; a function needs none."""

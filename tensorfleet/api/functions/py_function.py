@@ -188,7 +188,7 @@ def py_function(
     The function may use operations and Python's own control flow. It gives values of the types `Tout`: a type or a
     list of them.
     """
-    listed = Tout if isinstance(Tout, (list, tuple)) else [Tout]
+    listed: Sequence[Any] = Tout if isinstance(Tout, (list, tuple)) else [Tout]
     types = [dtypes.as_dtype(t) for t in listed]
     outputs = _applied(_EagerFunction(func, types), [to_tensor(t) for t in inp], types, name)
     if not types:

@@ -151,7 +151,7 @@ def crop_to_bounding_box(
 
 
 def _shaped(result: Tensor, *dims: Size) -> Tensor:
-    result.set_shape([None if is_tensor(d) else d for d in dims])
+    result.set_shape([None if isinstance(d, Tensor) else d for d in dims])
     return result
 
 

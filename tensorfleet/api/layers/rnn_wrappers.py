@@ -233,7 +233,7 @@ class DropoutWrapper(Wrapper):
                 raise ValueError("When variational_recurrent=True, dtype must be provided")
             self._make_noise(input_size, dtype)
 
-    def _make_noise(self, input_size: Nested, dtype: DTypeLike | None) -> None:
+    def _make_noise(self, input_size: Nested, dtype: DTypeLike) -> None:
         """One mask per place, for all steps."""
         kind = dtypes.as_dtype(dtype)
 

@@ -120,6 +120,7 @@ def freeze_graph_with_def_protos(
             if saver is not None:
                 saver.restore(sess, input_checkpoint)
         else:
+            assert input_graph_def is not None  # one of the three is given
             import_graph_def(input_graph_def, name="")
             _restore(sess, input_saver_def, input_checkpoint)
         if initializer_nodes:

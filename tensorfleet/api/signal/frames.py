@@ -123,8 +123,10 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
             return whole
         result = _added(signal, dims[:-2], frames, length, _known(step))
         if signal.shape.rank is not None:
-            every = all(isinstance(v, int) for v in (frames, length, _known(step)))
-            result.set_shape([*known[:-2], (frames - 1) * _known(step) + length if every else None])
+            hop, total = _known(step), None
+            if isinstance(frames, int) and isinstance(length, int) and isinstance(hop, int):
+                total = (frames - 1) * hop + length
+            result.set_shape([*known[:-2], total])
         return result
 
 

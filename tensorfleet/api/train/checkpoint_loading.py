@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorfleet.api.train.checkpoint import checkpoint_session
@@ -22,7 +23,7 @@ def status_for(root: object, save_path: PathLike | None) -> RestoreStatus:
     """The status of a restore: from nothing, from a checkpoint of objects, or from one of names."""
     if save_path is None:
         return InitializationOnlyStatus(root)
-    path = as_text(save_path)
+    path = as_text(os.fspath(save_path))
     reader = NewCheckpointReader(path)
     if not reader.has_tensor(GRAPH_KEY):
         return NameBasedSaverStatus(root, path, reader)

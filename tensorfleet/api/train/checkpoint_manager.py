@@ -78,7 +78,7 @@ class CheckpointManager:
 
     def save(self, checkpoint_number: int | Tensor | Variable | None = None) -> str:
         """Writes a checkpoint, numbered by its counter or as given, and deletes old ones; gives its path."""
-        session = session_for(None, get_default_graph(), "execute operation", "save")
+        session: Any = session_for(None, get_default_graph(), "execute operation", "save")
         if checkpoint_number is None:
             number = self._checkpoint._next(session)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.checkpoint_state import latest_checkpoint
@@ -22,7 +23,7 @@ class CheckpointReader:
     """The tensors of a checkpoint by name."""
 
     def __init__(self, filename: PathLike) -> None:
-        self._bundle = open_checkpoint(as_text(filename))
+        self._bundle = open_checkpoint(as_text(os.fspath(filename)))
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether the checkpoint holds a tensor of that name."""
@@ -89,10 +90,10 @@ def checkpoint_in(ckpt_dir_or_file: PathLike) -> str:
         latest = latest_checkpoint(ckpt_dir_or_file)
         if latest is None:
             raise ValueError(
-                f"Couldn't find 'checkpoint' file or checkpoints in given directory {as_text(ckpt_dir_or_file)}"
+                f"Couldn't find 'checkpoint' file or checkpoints in given directory {as_text(os.fspath(ckpt_dir_or_file))}"
             )
         return latest
-    return as_text(ckpt_dir_or_file)
+    return as_text(os.fspath(ckpt_dir_or_file))
 
 
 @export("train.load_variable")

@@ -15,7 +15,7 @@ from tensorfleet.cluster.transport import wire
 
 if TYPE_CHECKING:
     from tensorfleet.graph.operation import Operation
-    from tensorfleet.state.queues import Queue, Take
+    from tensorfleet.state.queues import Queue, TakeAttempt
 
 # A socket with room takes so many bytes at once: an enqueue must not wait until another client reads.
 _MAX_IMMEDIATE_BYTES = 1 << 12
@@ -26,7 +26,7 @@ class PendingReply:
 
     def __init__(self, channel: wire.Channel) -> None:
         self._channel = channel
-        self.taken: list[tuple[Queue, Take]] = []
+        self.taken: list[tuple[Queue, TakeAttempt]] = []
         #: the operation with which the stage ends, if it takes an element from a queue, and which components are the answer
         self.wants: tuple[Operation | None, Sequence[int]] = None, ()
         self._turn = threading.Lock()
@@ -45,7 +45,7 @@ class PendingReply:
             queue, attempt = self.taken.pop()
             queue.take_back(attempt)
 
-    def answer_with(self, queue: Queue, attempt: Take) -> None:
+    def answer_with(self, queue: Queue, attempt: TakeAttempt) -> None:
         """Replies with an element that was taken, unless the thread that waited for it does so already."""
         components = queue.single(attempt.taken)
         values = [components[i] for i in self.wants[1]]

@@ -78,7 +78,7 @@ not_differentiable("Placeholder")
 
 
 @export("placeholder")
-def placeholder(dtype: DTypeLike, shape: TensorLike = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """A tensor whose value is given in the `feed_dict` of each run."""
     return apply("Placeholder", dtype=dtype, shape=as_shape(shape), name=name)
 
@@ -106,7 +106,7 @@ def _pass_through(op: Operation, dy: IndexedSlices | Tensor) -> IndexedSlices | 
 
 
 @export("placeholder_with_default")
-def placeholder_with_default(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """A tensor that has the value of `input` unless it is fed."""
     return apply("PlaceholderWithDefault", input, shape=as_shape(shape), name=name)
 

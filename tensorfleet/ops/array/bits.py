@@ -169,6 +169,6 @@ gradient("EnsureShape")(lambda op, dy: dy)
 
 
 @export("ensure_shape")
-def ensure_shape(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The same value; running it fails unless its shape fits `shape`, which becomes known."""
     return apply("EnsureShape", x, shape=as_shape(shape), name=name)

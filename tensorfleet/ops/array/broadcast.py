@@ -98,7 +98,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
 
 
 @export("broadcast_static_shape")
-def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """The `TensorShape` two `TensorShape`s broadcast to; ValueError when they cannot."""
     x, y = as_shape(shape_x), as_shape(shape_y)
     try:

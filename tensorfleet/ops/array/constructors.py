@@ -119,7 +119,7 @@ def _known_dims(shape: TensorLike) -> list[int] | None:
     if isinstance(shape, np.ndarray):
         return [int(d) for d in shape.ravel()]
     try:
-        whole = TensorShape(shape)
+        whole = TensorShape(shape)  # type: ignore[arg-type] # anything: what is no shape is refused
     except (TypeError, ValueError):
         if isinstance(shape, (list, tuple)) and all(isinstance(d, (int, np.integer)) for d in shape):
             raise

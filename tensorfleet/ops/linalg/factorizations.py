@@ -285,7 +285,7 @@ def _svd(xp: ArrayModule, x: Array, *, compute_uv: bool, full_matrices: bool) ->
 
 
 @gradient("Svd")
-def _svd_grad(op: Operation, ds: Tensor, du: Tensor, dv: Tensor) -> Tensor | list[Tensor]:
+def _svd_grad(op: Operation, ds: Tensor, du: Tensor, dv: Tensor) -> Tensor | Sequence[Gradient]:
     x = op.inputs[0]
     if op.get_attr("compute_uv"):
         return vjp(op, ds, du, dv)

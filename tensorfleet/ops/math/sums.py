@@ -80,7 +80,7 @@ def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
 @export("math.accumulate_n", "accumulate_n")
 def accumulate_n(
     inputs: TensorLike,
-    shape: TensorLike = None,
+    shape: ShapeLike = None,
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:

@@ -253,7 +253,7 @@ op(
 
 
 @functools.wraps(_fused)
-def _fused_v3(*args: Array, **attrs: Any) -> tuple[Array, ...]:
+def _fused_v3(*args: Any, **attrs: Any) -> tuple[Array, ...]:
     return (*_fused(*args, **attrs), np.zeros((), np.float32))
 
 
@@ -304,7 +304,7 @@ op(
 
 
 @functools.wraps(_fused_grad)
-def _fused_grad_v3(*args: Array, **attrs: Any) -> Any:
+def _fused_grad_v3(*args: Any, **attrs: Any) -> Any:
     return _fused_grad(*args[:-1], **attrs)  # the last is of no use here
 
 
