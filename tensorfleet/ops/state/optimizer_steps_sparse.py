@@ -13,7 +13,7 @@ from tensorfleet.base.shapes import TensorShape
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import optimizer_rules as rules
-from tensorfleet.kernels.rows import Turns, check_rows, put_rows
+from tensorfleet.kernels.rows import IndexTurns, check_rows, put_rows
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.optimizer_steps import bare_names, flag_attrs, state_shape, typed
 
@@ -67,7 +67,7 @@ def _kernel(rule: Callable, state: list[str], inputs: list[str], flags: tuple[st
             for array, value in zip(arrays, new, strict=True):
                 put_rows(array, at, value)
 
-        Turns(flat, len(arrays[0])).each(step, grad.size // len(flat))
+        IndexTurns(flat, len(arrays[0])).each(step, grad.size // len(flat))
 
     return kernel
 
