@@ -59,6 +59,7 @@ class Recycler:
         for piece in self._pieces:
             if len(piece[0]) == size + _ALIGNMENT_BYTES and _references(piece) == _UNUSED:
                 return np.ndarray(shape, dtype, *piece)
+        # Memory of another size is given up: the arrays of one place in a program change their size together.
         self._pieces = [p for p in self._pieces if len(p[0]) == size + _ALIGNMENT_BYTES]
         memory = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
         start = -_address(memory) % _ALIGNMENT_BYTES
@@ -85,6 +86,7 @@ def stored(xp: ArrayModule, x: Array) -> Array:
 
 def final(array: Array) -> Array:
     """An array that its maker gives away and nobody will change: who assigns it to a variable need not copy it."""
+    # Through a base that can be written the array would still change, so all of them are closed.
     part: Any = array
     while type(part) is np.ndarray:
         part.flags.writeable = False

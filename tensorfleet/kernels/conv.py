@@ -27,7 +27,7 @@ from tensorfleet.kernels.conv_library import convolve
 from tensorfleet.kernels.conv_shapes import ConvAttrs, count_groups
 from tensorfleet.kernels.openblas import times
 from tensorfleet.kernels.windows import (
-    Window,
+    WindowGrid,
     channel_axis,
     cropped,
     explicit_pairs,
@@ -64,6 +64,7 @@ def conv2d(xp: ArrayModule, x: Array, w: Array, **attrs: Unpack[ConvAttrs]) -> A
     dtype = x.dtype
     x, w = widened(win, w.shape[-1], x, w)
     x = to_last(xp, x, attrs)
+    # Filters may see only some of the channels: each group is a convolution of its own.
     groups = count_groups(x.shape[-1], *w.shape[-2:])
     pairs = zip(xp.split(x, groups, -1), xp.split(w, groups, -1), strict=True)
     y = _join(xp, [_forward(xp, xg, wg, _of_group(win, groups)) for xg, wg in pairs])
@@ -107,8 +108,8 @@ conv3d, conv3d_backprop_input, conv3d_backprop_filter = conv2d, conv2d_backprop_
 # --- Layout, precision, groups ------------------------------------------------------------------------
 
 
-def conv_window(x_shape: Sequence[int], w_shape: Sequence[int], **attrs: Unpack[ConvAttrs]) -> Window:
-    """The Window of a filter over `x`, with every axis in channels-last order."""
+def conv_window(x_shape: Sequence[int], w_shape: Sequence[int], **attrs: Unpack[ConvAttrs]) -> WindowGrid:
+    """The WindowGrid of a filter over `x`, with every axis in channels-last order."""
     rank = len(x_shape)
     order = _order_to_last(rank, attrs)
     pairs = explicit_pairs(attrs.get("explicit_paddings", ()), rank)
@@ -139,7 +140,7 @@ def from_last(xp: ArrayModule, y: Array, attrs: ConvAttrs) -> Array:
     return xp.transpose(y, np.argsort(_order_to_last(y.ndim, attrs)))
 
 
-def widened(win: Window, depth: int, first: Array, second: Array) -> tuple[Array, Array]:
+def widened(win: WindowGrid, depth: int, first: Array, second: Array) -> tuple[Array, Array]:
     """16-bit floats as float32: sums over many products need the bits. In small convolutions, float32 as float64.
 
     There it costs nothing, and numpy and XLA, which sum in other orders, give the same numbers. A step that runs in numpy
@@ -157,7 +158,7 @@ def widened(win: Window, depth: int, first: Array, second: Array) -> tuple[Array
     return wide(first), wide(second)
 
 
-def _check_gradient(win: Window, dy: Array, depth: int) -> None:
+def _check_gradient(win: WindowGrid, dy: Array, depth: int) -> None:
     """The gradient of the result must have the size of the result."""
     for axis, (given, computed) in enumerate(zip(dy.shape[:-1], win.out_shape[:-1], strict=True)):
         if given != computed:
@@ -174,19 +175,20 @@ def _join(xp: ArrayModule, parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else xp.concatenate(parts, -1)
 
 
-def _of_group(win: Window, groups: int) -> Window:
+def _of_group(win: WindowGrid, groups: int) -> WindowGrid:
     return win.with_channels(win.in_shape[-1] // groups)
 
 
 # --- The products: channels-last, one group, full precision -------------------------------------------
 
 
-def _forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
+def _forward(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> Array:
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
         # Its patches are its input: one product, with no copy to keep in cache.
         return _dot(xp, take(xp, x, win, (0,) * x.ndim), w)
     if _has_few_windows(win):
+        # The filter is nearly as large as the image: a few large slices in place of many small ones.
         return _dot(xp, _window_patches(xp, x, win), w)
     narrow = min(x.shape[-1], w.shape[-1]) < MIN_WINOGRAD_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
@@ -199,12 +201,13 @@ def _forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     if xp is not np:
         return _xla_forward(xp, x, w, win)
     if example > MAX_PATCH_BYTES:
+        # The patches of one example alone would not fit the cache: add up one product per tap.
         padded = pad(xp, x, win)
         return total(_dot(xp, take(xp, padded, win, tap), w[tap[1:-1]]) for tap in win.taps())
     return map_examples(xp, lambda x: _dot(xp, _patches(xp, x, win), w), example, x)
 
 
-def _folded(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
+def _folded(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> Array:
     if conv_folded.is_strided(win):
         image, filters, narrow = conv_folded.unstrided(xp, x, w, win)
         return _xla_forward(xp, image, filters, narrow)
@@ -220,14 +223,14 @@ def _folded(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     return conv_folded.result(y, win, count)
 
 
-def _by_planes(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
+def _by_planes(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> Array:
     """A 3-D convolution as one of planes."""
     planes, flat = _planes(xp, x, win)
     filters = xp.moveaxis(w, 0, 2).reshape(*w.shape[1:3], planes.shape[-1], w.shape[-1])
     return _forward(xp, planes, filters, flat).reshape(*win.out_shape[:-1], w.shape[-1])
 
 
-def _planes(xp: ArrayModule, x: Array, win: Window) -> tuple[Array, Window]:
+def _planes(xp: ArrayModule, x: Array, win: WindowGrid) -> tuple[Array, WindowGrid]:
     """What windows see of planes behind each other become more channels of one plane; and the windows over these."""
     deep = win.along(1, x.shape)
     padded = pad(xp, x, deep)
@@ -236,19 +239,20 @@ def _planes(xp: ArrayModule, x: Array, win: Window) -> tuple[Array, Window]:
     return planes, win.without(1).with_batch(planes.shape[0]).with_channels(planes.shape[-1])
 
 
-def _filter_gradient_by_planes(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
+def _filter_gradient_by_planes(xp: ArrayModule, x: Array, dy: Array, win: WindowGrid) -> Array:
     planes, flat = _planes(xp, x, win)
     dw = _filter_gradient(xp, planes, dy.reshape(-1, *dy.shape[2:]), flat)
     parts = dw.reshape(*win.size[2:-1], win.size[1], -1)
     return xp.moveaxis(parts, 2, 0).reshape(-1, dy.shape[-1])
 
 
-def _input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
+def _input_gradient(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> Array:
     if _has_few_windows(win):
         turned, shape = _exchanged(win), (dy.shape[0], -1, *win.size[1:-1], win.in_shape[-1])
         seen = _dot(xp, dy, w.reshape(-1, w.shape[-1]).T).reshape(shape)
         return scatter(xp, ((place, seen[:, i]) for i, place in enumerate(turned.taps())), turned)
     example = _patch_bytes(win, dy.dtype)
+    # The gradient of the input is itself a convolution, of `dy` with the filter turned around.
     turned = _turned_window(win, dy.shape[-1])
     if xp is not np and winograd.suits(turned, w.shape[-2], dy.dtype):
         return _forward(xp, dy, _turned(xp, w), turned)
@@ -274,7 +278,7 @@ def _input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
     return map_examples(xp, spread, example, dy)
 
 
-def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
+def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: WindowGrid) -> Array:
     """The filter's gradient as a matrix [taps * channels in, channels out]."""
     example = _patch_bytes(win, x.dtype)
     if _is_pointwise(win):
@@ -302,21 +306,21 @@ def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array
     return sum_examples(xp, lambda x, dy: _dot_rows(xp, _patches(xp, x, win), dy), example, x, dy)
 
 
-def _patches(xp: ArrayModule, x: Array, win: Window) -> Array:
+def _patches(xp: ArrayModule, x: Array, win: WindowGrid) -> Array:
     """[examples, windows..., taps * channels]: what each window sees."""
     win = win.with_batch(x.shape[0])
     padded = pad(xp, x, win)
     return _join(xp, [take(xp, padded, win, tap) for tap in win.taps()])
 
 
-def _window_patches(xp: ArrayModule, x: Array, win: Window) -> Array:
+def _window_patches(xp: ArrayModule, x: Array, win: WindowGrid) -> Array:
     """The same as `_patches`, window by window."""
     padded, turned = pad(xp, x, win), _exchanged(win)
     rows = [take(xp, padded, turned, place).reshape(x.shape[0], -1) for place in turned.taps()]
     return xp.stack(rows, 1).reshape(*win.out_shape[:-1], -1)
 
 
-def _exchanged(win: Window) -> Window:
+def _exchanged(win: WindowGrid) -> WindowGrid:
     """What is seen with windows as taps and taps as windows: the same inputs, since both are added up to a place."""
     size, shape = (1, *win.out_shape[1:-1], 1), (win.in_shape[0], *win.size[1:-1], win.in_shape[-1])
     return replace(win, size=size, stride=win.dilation, dilation=win.stride, out_shape=shape)
@@ -337,16 +341,16 @@ def _dot_rows(xp: ArrayModule, x: Array, dy: Array) -> Array:
     return stored(xp, dy.T @ x).T
 
 
-def _patch_bytes(win: Window, dtype: np.dtype[Any]) -> int:
+def _patch_bytes(win: WindowGrid, dtype: np.dtype[Any]) -> int:
     """Size of the patches of one example."""
     return math.prod(win.out_shape[1:-1]) * math.prod(win.size) * win.in_shape[-1] * dtype.itemsize
 
 
-def _is_pointwise(win: Window) -> bool:
+def _is_pointwise(win: WindowGrid) -> bool:
     return math.prod(win.size) == 1 and not win.is_padded
 
 
-def _has_few_windows(win: Window) -> bool:
+def _has_few_windows(win: WindowGrid) -> bool:
     """Whether an image has so few windows that it is gone through by them: the filter is about as large as it."""
     return win.in_shape[0] > 0 and 0 < math.prod(win.out_shape[1:-1]) <= min(
         MAX_LISTED_WINDOWS, math.prod(win.size) - 1
@@ -357,7 +361,7 @@ def _has_few_windows(win: Window) -> bool:
 
 
 def _xla_forward(
-    xp: ArrayModule, x: Array, w: Array, win: Window, padding: Sequence[tuple[int, int]] | None = None
+    xp: ArrayModule, x: Array, w: Array, win: WindowGrid, padding: Sequence[tuple[int, int]] | None = None
 ) -> Array:
     if x.shape[-1] > 1 and x.shape[-1] % 2:
         # An odd number of channels (the three colours) makes it several times slower.
@@ -369,7 +373,7 @@ def _xla_forward(
     return stored(xp, convolve(xp, x, w, win.stride[1:-1], pads, win.dilation[1:-1], joining=joining))
 
 
-def _xla_input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
+def _xla_input_gradient(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> Array:
     """A convolution of the spread-out `dy` with the filter turned around."""
     from tensorfleet.kernels.xla import lax
 
@@ -394,7 +398,7 @@ def _xla_input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Ar
     )
 
 
-def _xla_filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
+def _xla_filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: WindowGrid) -> Array:
     """A convolution of the input with `dy`, in which examples are what channels are otherwise."""
     examples = [(0, -x.shape[0] % 4 if x.shape[0] % 2 and x.shape[0] > 1 else 0)]  # an odd number is slow
     x, dy = (xp.pad(a, examples + [(0, 0)] * (a.ndim - 1)) for a in (x, dy))
@@ -413,7 +417,7 @@ def _turned(xp: ArrayModule, w: Array) -> Array:
     return xp.swapaxes(xp.flip(w, tuple(range(w.ndim - 2))), -1, -2)
 
 
-def _turned_window(win: Window, channels: int) -> Window:
+def _turned_window(win: WindowGrid, channels: int) -> WindowGrid:
     """The windows of that filter over `channels` outputs of a convolution with stride 1."""
     axes = zip(win.size, win.in_shape, win.out_shape, win.pads, strict=True)
     pads = [(size - 1 - low, seen + low - made) for size, seen, made, (low, _) in axes]

@@ -5,7 +5,7 @@ narrower image, and those outputs the channels of its result. Such a filter has 
 input, which are multiplied in vain; but XLA works on many channels at once and takes long to gather single ones. Where
 the convolution is strided, the inputs of a stride are channels enough.
 
-Everything is channels-last; `win` is the Window of the convolution.
+Everything is channels-last; `win` is the WindowGrid of the convolution.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.aligned_memory import stored
 from tensorfleet.kernels.arrays import total
-from tensorfleet.kernels.windows import Window
+from tensorfleet.kernels.windows import WindowGrid
 
 # With so many channels, nothing is gained.
 MAX_INPUT_CHANNELS = 8
@@ -26,7 +26,7 @@ MAX_NEIGHBOURS = 4
 MIN_STRIDE_CHANNELS = 6
 
 
-def suits(win: Window, out_channels: int) -> bool:
+def suits(win: WindowGrid, out_channels: int) -> bool:
     """Whether a convolution of the plane is better done this way."""
     return (
         len(win.size) == 4
@@ -38,7 +38,7 @@ def suits(win: Window, out_channels: int) -> bool:
     )
 
 
-def is_strided(win: Window) -> bool:
+def is_strided(win: WindowGrid) -> bool:
     """Whether inputs a stride apart are better the channels: no output is made with zeros then."""
     return (
         win.out_shape[-2] > 0
@@ -47,7 +47,7 @@ def is_strided(win: Window) -> bool:
     )
 
 
-def unstrided(xp: ArrayModule, x: Array, w: Array, win: Window) -> tuple[Array, Array, Window]:
+def unstrided(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> tuple[Array, Array, WindowGrid]:
     """The image whose channels are the inputs of a stride, with the filter and the windows over it.
 
     The image is the same memory read otherwise, where its width is a multiple of the stride.
@@ -74,12 +74,12 @@ def unstrided(xp: ArrayModule, x: Array, w: Array, win: Window) -> tuple[Array, 
     return image, filters, narrow
 
 
-def neighbours(win: Window, out_channels: int) -> int:
+def neighbours(win: WindowGrid, out_channels: int) -> int:
     """How many neighbouring outputs are made at a time."""
     return min(MAX_NEIGHBOURS, -(-MAX_RESULT_CHANNELS // out_channels), win.out_shape[-2])
 
 
-def window(win: Window, count: int) -> Window:
+def window(win: WindowGrid, count: int) -> WindowGrid:
     """The windows over the narrower image."""
     groups = -(-win.out_shape[-2] // count)
     channels = _span(win, count) * win.in_shape[-1]
@@ -93,7 +93,7 @@ def window(win: Window, count: int) -> Window:
     )
 
 
-def image(xp: ArrayModule, x: Array, win: Window, count: int) -> Array:
+def image(xp: ArrayModule, x: Array, win: WindowGrid, count: int) -> Array:
     """The narrower image: [examples, height, groups, inputs seen by a group * channels]."""
     groups, step, span = -(-win.out_shape[-2] // count), count * win.stride[-2], _span(win, count)
     low, high = win.pads[-2]
@@ -103,7 +103,7 @@ def image(xp: ArrayModule, x: Array, win: Window, count: int) -> Array:
     return stored(xp, xp.concatenate(parts, -1))
 
 
-def filters(xp: ArrayModule, w: Array, win: Window, count: int) -> Array:
+def filters(xp: ArrayModule, w: Array, win: WindowGrid, count: int) -> Array:
     """The filter over the narrower image: [height, 1, inputs seen by a group * channels, neighbours * filters]."""
     places = [i * win.stride[-2] for i in range(count)]
     rest = _span(win, count) - w.shape[1]
@@ -111,26 +111,26 @@ def filters(xp: ArrayModule, w: Array, win: Window, count: int) -> Array:
     return xp.stack(parts, 3).reshape(w.shape[0], 1, -1, count * w.shape[-1])
 
 
-def result(y: Array, win: Window, count: int) -> Array:
+def result(y: Array, win: WindowGrid, count: int) -> Array:
     """The result of the convolution, from that of the narrower image."""
     wide = y.reshape(*y.shape[:2], y.shape[2] * count, y.shape[3] // count)
     return wide[:, :, : win.out_shape[-2]]
 
 
-def gradient(xp: ArrayModule, dy: Array, win: Window, count: int) -> Array:
+def gradient(xp: ArrayModule, dy: Array, win: WindowGrid, count: int) -> Array:
     """The gradient of the narrower image's result, from that of the convolution's."""
     groups = -(-win.out_shape[-2] // count)
     dy = xp.pad(dy, [(0, 0), (0, 0), (0, groups * count - dy.shape[-2]), (0, 0)])
     return dy.reshape(*dy.shape[:2], groups, count * dy.shape[-1])
 
 
-def filter_gradient(dw: Array, win: Window, count: int) -> Array:
+def filter_gradient(dw: Array, win: WindowGrid, count: int) -> Array:
     """The gradient of the filter as [height, width, channels in, channels out], from that of the narrower image's."""
     span, stride, width = _span(win, count), win.stride[-2], win.size[-2]
     dw = dw.reshape(win.size[1], span, win.in_shape[-1], count, -1)
     return total(dw[:, i * stride : i * stride + width, :, i] for i in range(count))
 
 
-def _span(win: Window, count: int) -> int:
+def _span(win: WindowGrid, count: int) -> int:
     """How many inputs along the last axis the outputs of a group see."""
     return (count - 1) * win.stride[-2] + win.size[-2]

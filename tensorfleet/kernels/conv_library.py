@@ -43,6 +43,7 @@ class Offer:
 @contextlib.contextmanager
 def offered(is_offered: bool = True) -> Iterator[Offer]:
     """Lets what is traced inside use parts of images, which only the library can do."""
+    # A trace may start another: each sees its own offer, and the outer one comes back after.
     before = getattr(_of_thread, "offer", None)
     _of_thread.offer = offer = Offer()
     if not is_offered:

@@ -19,18 +19,18 @@ from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.aligned_memory import stored
 from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.conv_library import convolve
-from tensorfleet.kernels.windows import Window, cropped
+from tensorfleet.kernels.windows import WindowGrid, cropped
 
 # With fewer channels, products are slower than convolutions.
 MIN_PRODUCT_CHANNELS = 8
 
 
-def suits(xp: ArrayModule, win: Window) -> bool:
+def suits(xp: ArrayModule, win: WindowGrid) -> bool:
     """Whether a convolution is strided, and its filter has no gaps."""
     return xp is not np and len(win.stride) in (4, 5) and set(win.stride) != {1} == set(win.dilation)
 
 
-def input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
+def input_gradient(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> Array:
     """The gradient of the input of the convolution with the filter `w`, given that of its result."""
     down, across = win.stride[1:3]
     if _suits_products(w, win):
@@ -45,7 +45,11 @@ def input_gradient(xp: ArrayModule, w: Array, dy: Array, win: Window) -> Array:
 
 
 def volume_gradient(
-    xp: ArrayModule, w: Array, dy: Array, win: Window, of_planes: Callable[[Array, Array, Window], Array]
+    xp: ArrayModule,
+    w: Array,
+    dy: Array,
+    win: WindowGrid,
+    of_planes: Callable[[Array, Array, WindowGrid], Array],
 ) -> Array:
     """The same for volumes: planes of `dy` that an input plane is seen from become channels, one phase after another.
 
@@ -68,7 +72,7 @@ def volume_gradient(
     return made[:, : win.in_shape[1]]
 
 
-def _phase(xp: ArrayModule, w: Array, dy: Array, win: Window, phase: tuple[int, int]) -> Array:
+def _phase(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid, phase: tuple[int, int]) -> Array:
     (rows, above), (columns, beside) = (
         _seen(win, axis, place) for axis, place in zip((1, 2), phase, strict=True)
     )
@@ -81,11 +85,11 @@ def _phase(xp: ArrayModule, w: Array, dy: Array, win: Window, phase: tuple[int, 
     return convolve(xp, dy, taps, (1, 1), pads, at_once=math.prod(win.stride) - 1)
 
 
-def _suits_products(w: Array, win: Window) -> bool:
+def _suits_products(w: Array, win: WindowGrid) -> bool:
     return win.size[1:3] == (3, 3) and win.stride[1:3] == (2, 2) and min(w.shape[2:]) >= MIN_PRODUCT_CHANNELS
 
 
-def _products(xp: ArrayModule, w: Array, dy: Array, win: Window) -> list[Array]:
+def _products(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> list[Array]:
     """The phases of a 3 x 3 filter with stride 2."""
     height, width = (-(-win.in_shape[axis] // win.stride[axis]) for axis in (1, 2))
     beside = [_seen(win, 2, place) for place in (0, 1)]
@@ -125,7 +129,7 @@ def _moved(x: Array, axis: int, before: int, wanted: int) -> Array:
     return lax.pad(x, np.zeros((), x.dtype), pads) if any(pads[axis]) else x
 
 
-def _seen(win: Window, axis: int, place: int) -> tuple[list[int], tuple[int, int]]:
+def _seen(win: WindowGrid, axis: int, place: int) -> tuple[list[int], tuple[int, int]]:
     """The taps that see every input at a place within the stride, the last first, and the padding they need."""
     size, stride, first = win.size[axis], win.stride[axis], place + win.pads[axis][0]
     taps = [t for t in reversed(range(size)) if (first - t) % stride == 0]

@@ -18,7 +18,7 @@ from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.conv import conv_window, from_last, to_last, widened
 from tensorfleet.kernels.conv_chunks import sum_examples
 from tensorfleet.kernels.conv_shapes import ConvAttrs
-from tensorfleet.kernels.windows import Window, look_up, pad, scatter, take
+from tensorfleet.kernels.windows import WindowGrid, look_up, pad, scatter, take
 
 # With fewer channels than this, rows of pixels are gone through as a whole.
 MIN_PIXELWISE_CHANNELS = 16
@@ -38,7 +38,7 @@ def depthwise_conv2d(xp: ArrayModule, x: Array, w: Array, **attrs: Unpack[ConvAt
     return from_last(xp, y.reshape(*win.out_shape[:-1], math.prod(w.shape[-2:])).astype(dtype), attrs)
 
 
-def _depthwise_rows(xp: ArrayModule, padded: Array, w: Array, win: Window) -> Array:
+def _depthwise_rows(xp: ArrayModule, padded: Array, w: Array, win: WindowGrid) -> Array:
     """Rows of pixels as rows of numbers, which XLA goes through faster than through the channels of each pixel."""
     _, height, width, channels = win.out_shape
     rows = padded.reshape(*padded.shape[:2], padded.shape[2] * channels)

@@ -82,7 +82,7 @@ class Layout:
         return numbers_at(part, *known)
 
 
-class Group:
+class RecordGroup:
     """Records of one layout, and their positions in the batch."""
 
     __slots__ = ("layout", "positions", "rows")
@@ -110,7 +110,7 @@ class Sorted:
     """
 
     def __init__(self, records: Strings | list[bytes]) -> None:
-        self.groups: list[Group] = []
+        self.groups: list[RecordGroup] = []
         self.walked: list[Walked] = []
         rest = np.arange(len(records))
         if len(records) >= _WORTH_IT:
@@ -148,7 +148,7 @@ def _joined(records: list[bytes]) -> Buffer:
     return Buffer(b"".join([*records, ZEROS]), np.cumsum(lengths) - lengths, lengths)
 
 
-def _alike(length: int, positions: Array, rows: Array, groups: list[Group]) -> Array:
+def _alike(length: int, positions: Array, rows: Array, groups: list[RecordGroup]) -> Array:
     """Adds the groups among records of one length; the positions of those in none."""
     known = _known.get(length, [])
     tried = new = 0
@@ -167,10 +167,10 @@ def _alike(length: int, positions: Array, rows: Array, groups: list[Group]) -> A
         tried += 1
         same = layout.matches(rows)
         if same.all():
-            groups.append(Group(positions, layout, rows))
+            groups.append(RecordGroup(positions, layout, rows))
             return positions[:0]
         if same.any():
-            groups.append(Group(positions[same], layout, rows[same]))
+            groups.append(RecordGroup(positions[same], layout, rows[same]))
             positions, rows = positions[~same], rows[~same]
     return positions
 

@@ -28,7 +28,7 @@ from tensorfleet.kernels.string_buffers import (
 from tensorfleet.kernels.string_memory import AT_ONCE, InMemory, in_memory
 
 
-class _Forms:
+class _StringForms:
     """The strings of a tensor, one behind the other: at least one of objects and buffer is there."""
 
     __slots__ = ("buffer", "columns", "lengths", "objects", "sources")
@@ -47,14 +47,14 @@ class Strings:
     __slots__ = ("_forms", "shape")
     dtype = np.dtype(object)
 
-    def __init__(self, forms: _Forms, shape: Sequence[int]) -> None:
+    def __init__(self, forms: _StringForms, shape: Sequence[int]) -> None:
         self._forms = forms
         self.shape = tuple(shape)
 
     @classmethod
     def of(cls, array: Array) -> Strings:
         """The strings of an array that nobody changes any more."""
-        return cls(_Forms(array.reshape(-1), None), array.shape)
+        return cls(_StringForms(array.reshape(-1), None), array.shape)
 
     @property
     def ndim(self) -> int:
@@ -207,7 +207,7 @@ def strings_in(buffer: Buffer, shape: Sequence[int]) -> Strings | Array:
     """A tensor of the strings in a buffer: of objects, when they are few."""
     if len(buffer.lengths) < MANY:
         return texts_of(buffer).reshape(shape)
-    return Strings(_Forms(None, buffer), shape)
+    return Strings(_StringForms(None, buffer), shape)
 
 
 __all__ = ["AT_ONCE", "Strings", "strings_in", "together"]

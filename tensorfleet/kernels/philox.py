@@ -39,12 +39,14 @@ def initial_state(seed: int, seed2: int) -> Array:
     """The stream of an op with these seed attributes; two zeros ask for an unpredictable one."""
     if seed == 0 and seed2 == 0:
         return random_state()
+    # Negative seeds count as unsigned: the first is the key, the second the high half of the counter.
     key, high = int(seed) & (1 << 64) - 1, int(seed2) & (1 << 64) - 1
     return np.array([0, 0, high & _WORD, high >> 32, key & _WORD, key >> 32], np.uint32)
 
 
 def random_state() -> Array:
     """A stream seeded by the operating system."""
+    # The low half of the counter starts at 0: the stream has 2**64 blocks before it reaches another's.
     state = np.zeros(6, np.uint32)
     state[2:] = np.frombuffer(_entropy(16), np.uint32)
     return state
@@ -78,6 +80,7 @@ def reserved(op_type: str, size: int, num_samples: int = 1) -> int:
     """
     size = int(size)
     if op_type == "RandomShuffle":
+        # A word for each of the size - 1 swaps, four words in a block.
         return (size + 2) // 4 if size > 1 else 0
     if op_type.endswith("CandidateSampler"):
         return 512 * size
@@ -166,6 +169,7 @@ def _blocks_on_host(rng: Array, offsets: Array) -> Array:
         rng, offsets = rng.stream, part * np.uint64(rng.stride) + within
     count = len(offsets)
     words = np.empty((count, 2), np.uint64)
+    # One scratch for all passes: it stays in the cache.
     scratch = np.empty((3, 2 * min(count, CHUNK)), np.uint64)
     for start in range(0, count, CHUNK):
         part = offsets[start : start + CHUNK]
@@ -361,6 +365,7 @@ def multinomial(
     """
     logits = xp.asarray(logits)
     rows = len(logits)
+    # As in TensorFlow, a class whose logit is not finite is never drawn.
     finite = xp.isfinite(logits)
     wide = logits.astype(np.float64)
     top = xp.max(xp.where(finite, wide, -np.inf), 1, keepdims=True, initial=-np.inf)

@@ -92,6 +92,7 @@ class _Supplies:
     def __init__(self, rng: Array, outputs: Array) -> None:
         self._rng, self._starts = rng, outputs * _BLOCKS_PER_OUTPUT
         self._taken = np.zeros(len(outputs), np.uint64)
+        # NaN where an output has no number left: none that is drawn can be one.
         self._spare = {kind: np.full(len(outputs), np.nan) for kind in ("uniform", "normal")}
 
     def _next_blocks(self, rows: Array) -> Array:

@@ -76,6 +76,7 @@ def _growing(rng: Array, num_sampled: int, draw: _Draw) -> Callable[[int], Array
 
 def _pick(first_draws: Callable[[int], Array], num_sampled: int, unique: bool) -> tuple[Array, int]:
     """(candidates, tries) taken in order from `first_draws(count)`, where -1 is a rejected draw."""
+    # A few draws more than wanted, since rejected and repeated ones do not count. If they are too few, draw again.
     count = num_sampled + num_sampled // 4 + 16 if unique else num_sampled + 4
     while True:
         if unique and num_sampled > _MAX_LISTED_CANDIDATES:
@@ -102,6 +103,7 @@ def _pick(first_draws: Callable[[int], Array], num_sampled: int, unique: bool) -
 def _firsts(drawn: Array) -> Array:
     """Where in a vector of integers above zero each value is met for the first time."""
     highest = int(drawn.max(initial=0))
+    # A table of all values costs less than sorting, unless it is far larger than the vector.
     if highest > 64 * len(drawn):
         return np.sort(np.unique(drawn, return_index=True)[1])
     first = np.empty(highest + 1, np.int32)

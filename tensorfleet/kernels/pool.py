@@ -20,7 +20,7 @@ from tensorfleet.base.types import Array, ArrayModule, Dims
 from tensorfleet.kernels.aligned_memory import stored
 from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.windows import (
-    Window,
+    WindowGrid,
     look_up,
     make_window,
     pad,
@@ -73,7 +73,7 @@ def max_pool_grad(
     return grad
 
 
-def _to_first_maxima(xp: ArrayModule, x: Array, y: Array, grad: Array, win: Window) -> Array:
+def _to_first_maxima(xp: ArrayModule, x: Array, y: Array, grad: Array, win: WindowGrid) -> Array:
     zero = xp.zeros((), grad.dtype)
     if xp is np:
         firsts = _first_maxima(xp, x, y, win)
@@ -123,6 +123,7 @@ def max_pool_with_argmax(
     y = _reduce(xp, xp.maximum, x, win, _lowest(x.dtype))
     places = np.arange(math.prod(x.shape), dtype=index_dtype).reshape(x.shape)
     if not include_batch_in_index:
+        # Places are the same in every example: those of one broadcast.
         places = places[:1]
     index_window = win.with_batch(places.shape[0])
     places = pad(np, places, index_window)
@@ -164,6 +165,7 @@ def avg_pool_grad(
     win = _window(input_shape, attrs)
     share = _widen(grad)
     share = share / _counts(win, share.dtype)
+    # Back along the axes in the opposite order.
     for part in reversed(_axis_windows(win)):
         if xp is np:
             share = scatter(xp, ((tap, share) for tap in part.taps()), part)
@@ -190,7 +192,7 @@ def pool_shape(x_shape: Sequence[int | None] | None, **attrs: Unpack[PoolAttrs])
 # --- How --------------------------------------------------------------------------------------------
 
 
-def _window(shape: Sequence[int], attrs: PoolAttrs) -> Window:
+def _window(shape: Sequence[int], attrs: PoolAttrs) -> WindowGrid:
     explicit = attrs.get("explicit_paddings", ()) if padding_name(attrs["padding"]) == "EXPLICIT" else ()
     return make_window(shape, attrs["ksize"], attrs["strides"], attrs["padding"], explicit)
 
@@ -207,7 +209,7 @@ def _widen(x: Array) -> Array:
 
 
 def _reduce(
-    xp: ArrayModule, combine: Callable[[Array, Array], Array], x: Array, win: Window, fill: float
+    xp: ArrayModule, combine: Callable[[Array, Array], Array], x: Array, win: WindowGrid, fill: float
 ) -> Array:
     """All taps of each window combined; a large window along one axis after the other."""
     for part in _parts(win):
@@ -216,12 +218,12 @@ def _reduce(
     return x
 
 
-def _parts(win: Window) -> list[Window]:
+def _parts(win: WindowGrid) -> list[WindowGrid]:
     """The windows to go through one after the other: large ones along one axis each."""
     return _axis_windows(win) if math.prod(win.size) > MAX_TAPS_AT_ONCE else [win]
 
 
-def _axis_windows(win: Window) -> list[Window]:
+def _axis_windows(win: WindowGrid) -> list[WindowGrid]:
     """The same windows as a sequence of windows along one axis each, the last axis first: together they give the same."""
     shape, parts = win.in_shape, []
     for axis in reversed(range(len(shape))):
@@ -233,7 +235,7 @@ def _axis_windows(win: Window) -> list[Window]:
     return parts
 
 
-def _counts(win: Window, dtype: np.dtype[Any]) -> Array:
+def _counts(win: WindowGrid, dtype: np.dtype[Any]) -> Array:
     """How many inputs each window covers: it broadcasts against the output."""
     counts: Array = np.ones((1,) * len(win.size), dtype)
     for part in _axis_windows(win):
@@ -243,7 +245,7 @@ def _counts(win: Window, dtype: np.dtype[Any]) -> Array:
     return counts
 
 
-def _maxima(xp: ArrayModule, x: Array, y: Array, win: Window) -> Iterator[tuple[Dims, Array]]:
+def _maxima(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Iterator[tuple[Dims, Array]]:
     """For each tap, in row-major order: (tap, where it equals the window's maximum)."""
     padded, line = pad(xp, x, win, _lowest(x.dtype)), win.flat()  # as for the maxima: XLA does it once
     inside = pad(np, np.ones(line.in_shape, bool), line)
@@ -254,7 +256,7 @@ def _maxima(xp: ArrayModule, x: Array, y: Array, win: Window) -> Iterator[tuple[
         yield tap, found if valid.all() else found & valid
 
 
-def _first_maxima(xp: ArrayModule, x: Array, y: Array, win: Window) -> Iterator[tuple[Dims, Array]]:
+def _first_maxima(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Iterator[tuple[Dims, Array]]:
     """For each tap, in row-major order: (tap, where it is the window's first maximum)."""
     taken = None
     for tap, found in _maxima(xp, x, y, win):
@@ -262,17 +264,19 @@ def _first_maxima(xp: ArrayModule, x: Array, y: Array, win: Window) -> Iterator[
         taken = found if taken is None else found | taken
 
 
-def _first_tap(xp: ArrayModule, x: Array, y: Array, win: Window) -> Array:
+def _first_tap(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Array:
     """The number of the tap that is each window's first maximum."""
     found = list(_maxima(xp, x, y, win))
+    # A byte for each window is a quarter of the memory to go through.
     number = np.int8 if len(found) < 127 else np.int32
     first = xp.full(y.shape, len(found), number)
+    # Backward, so that of equal taps the first is written last.
     for i in reversed(range(len(found))):
         first = xp.where(found[i][1], number(i), first)
     return first
 
 
-def _is_whole(win: Window) -> bool:
+def _is_whole(win: WindowGrid) -> bool:
     """One window that covers all of every axis it spans, with many taps: a global pool."""
     if win.is_padded or math.prod(win.size) <= MAX_TAPS_AT_ONCE:
         return False
@@ -281,7 +285,7 @@ def _is_whole(win: Window) -> bool:
     )
 
 
-def _first_of_all(xp: ArrayModule, x: Array, y: Array, win: Window) -> Array:
+def _first_of_all(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Array:
     """Where `x` is the first maximum `y` of a global pool."""
     places = np.arange(math.prod(win.size), dtype=np.int32).reshape(win.size)
     axes = tuple(i for i, k in enumerate(win.size) if k > 1)

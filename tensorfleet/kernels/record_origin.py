@@ -24,9 +24,9 @@ _WHICH = re.compile(r"(?:in record|Index:|\(record) (\d+)")
 
 def one_of(places: Any, message: str) -> Any:
     """The place of the record of a batch that a message is about, if it says so; else all of them."""
-    told = _WHICH.search(message)
-    if np.ndim(places) and told and int(told[1]) < len(places):
-        return places[int(told[1])]
+    match = _WHICH.search(message)
+    if np.ndim(places) and match and int(match[1]) < len(places):
+        return places[int(match[1])]
     return places
 
 

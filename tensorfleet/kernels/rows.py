@@ -75,7 +75,7 @@ def _in_one_piece(size: int) -> np.dtype[Any]:
     return np.dtype((np.void, size))
 
 
-class Turns:
+class IndexTurns:
     """The positions of indices in `flat`, which are below `count`, in turns in which none occurs twice."""
 
     def __init__(self, flat: Array, count: int) -> None:
@@ -131,6 +131,8 @@ def _distinct(work: Callable[[Any], None], piece: int, first: int, last: int) ->
 
 def accumulate(combine: Callable[..., Array], rows: Array, flat: Array, updates: Array) -> None:
     """`rows[i] = combine(rows[i], update)` for each index in turn; `updates` may be one scalar for all."""
+    # The fastest form that does: `ufunc.at` on a vector, a sparse product, `ufunc.at` on single numbers; else passes
+    # over rows with distinct indices, since a plain indexed update would lose all but the last of equal ones.
     width = math.prod(rows.shape[1:])
     if isinstance(combine, np.ufunc) and width == 1 and rows.flags.c_contiguous:
         combine.at(rows.reshape(-1), flat, updates.reshape(-1) if updates.ndim else updates)
@@ -141,7 +143,7 @@ def accumulate(combine: Callable[..., Array], rows: Array, flat: Array, updates:
     if isinstance(combine, np.ufunc) and 1 < width <= NARROW and rows.flags.c_contiguous:
         _each_number(combine, rows, flat, updates)
         return
-    turns = Turns(flat, len(rows))
+    turns = IndexTurns(flat, len(rows))
     if 0 < turns.repeats <= _MAX_REPEATS_REDONE:
         _change_again(combine, rows, flat, updates, turns.again())
         return

@@ -1,6 +1,6 @@
 """Sliding windows: the geometry that convolutions and pools share, and reading and writing through it.
 
-A `Window` describes every axis of a tensor, batch and channels included (there the window is one wide),
+A `WindowGrid` describes every axis of a tensor, batch and channels included (there the window is one wide),
 so the same code serves any rank and any layout. A *tap* is one position inside the window; tap `t` of all
 windows at once is a strided slice of the padded input, shaped like the output.
 """
@@ -24,7 +24,7 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Window:
+class WindowGrid:
     """Where windows fall on a tensor; each field has one entry per axis of it."""
 
     in_shape: Dims
@@ -38,19 +38,19 @@ class Window:
         """Every position inside the window, in row-major order."""
         return itertools.product(*map(range, self.size))
 
-    def with_batch(self, n: int) -> Window:
+    def with_batch(self, n: int) -> WindowGrid:
         """The same windows over another number of examples."""
         return replace(self, in_shape=(n, *self.in_shape[1:]), out_shape=(n, *self.out_shape[1:]))
 
-    def with_channels(self, n: int) -> Window:
+    def with_channels(self, n: int) -> WindowGrid:
         """The same windows over another number of channels, for a channels-last window."""
         return replace(self, in_shape=(*self.in_shape[:-1], n), out_shape=(*self.out_shape[:-1], n))
 
-    def without(self, axis: int) -> Window:
+    def without(self, axis: int) -> WindowGrid:
         """The same windows over a tensor without one of its axes."""
-        return Window(*[(*v[:axis], *v[axis + 1 :]) for v in vars(self).values()])
+        return WindowGrid(*[(*v[:axis], *v[axis + 1 :]) for v in vars(self).values()])
 
-    def along(self, axis: int, in_shape: Dims) -> Window:
+    def along(self, axis: int, in_shape: Dims) -> WindowGrid:
         """Windows along one axis only, over a tensor of `in_shape`."""
 
         def only(values: Dims) -> Dims:
@@ -58,9 +58,9 @@ class Window:
 
         pads = tuple(pair if i == axis else (0, 0) for i, pair in enumerate(self.pads))
         out = tuple(self.out_shape[i] if i == axis else n for i, n in enumerate(in_shape))
-        return Window(tuple(in_shape), only(self.size), only(self.stride), only(self.dilation), pads, out)
+        return WindowGrid(tuple(in_shape), only(self.size), only(self.stride), only(self.dilation), pads, out)
 
-    def flat(self) -> Window:
+    def flat(self) -> WindowGrid:
         """The same windows over a tensor that is one wide wherever the window does not slide."""
         slides = [k > 1 or s > 1 for k, s in zip(self.size, self.stride, strict=True)]
         in_shape = tuple(n if w else 1 for n, w in zip(self.in_shape, slides, strict=True))
@@ -113,6 +113,7 @@ def output_size(
     if dilation <= 0:
         raise ValueError(f"Dilation rate must be > 0, but got {dilation}")
     name = padding_name(padding)
+    # With SAME the result depends on the stride alone, so the window may be unknown.
     if name == "SAME" and size is not None:
         return -(-size // stride)
     if size is None or window is None:
@@ -164,14 +165,14 @@ def make_window(
     padding: bytes | str,
     explicit_paddings: Sequence[int] = (),
     dilations: Sequence[int] | None = None,
-) -> Window:
-    """The Window of an op over a tensor of `in_shape`; all lists follow that tensor's layout."""
+) -> WindowGrid:
+    """The WindowGrid of an op over a tensor of `in_shape`; all lists follow that tensor's layout."""
     rank = len(in_shape)
     steps = tuple(dilations or (1,) * rank)
     axes = list(zip(in_shape, size, strides, steps, explicit_pairs(explicit_paddings, rank), strict=True))
     pads = tuple(pad_amounts(n, k, s, padding, d, e) for n, k, s, d, e in axes)
     out = tuple(output_size(n, k, s, padding, d, e) or 0 for n, k, s, d, e in axes)  # none is unknown here
-    return Window(tuple(in_shape), tuple(size), tuple(strides), steps, pads, out)
+    return WindowGrid(tuple(in_shape), tuple(size), tuple(strides), steps, pads, out)
 
 
 def windowed_shape(
@@ -205,12 +206,12 @@ def cropped(x: Array, pads: Sequence[tuple[int, int]]) -> tuple[Array, Pairs]:
     return x[(slice(None), *inner)], tuple((max(low, 0), max(high, 0)) for low, high in pads)
 
 
-def pad(xp: ArrayModule, x: Array, win: Window, value: float = 0) -> Array:
+def pad(xp: ArrayModule, x: Array, win: WindowGrid, value: float = 0) -> Array:
     """The input with the window's padding around it."""
     return xp.pad(x, win.pads, constant_values=value) if win.is_padded else x
 
 
-def take(xp: ArrayModule, padded: Array, win: Window, tap: Dims) -> Array:
+def take(xp: ArrayModule, padded: Array, win: WindowGrid, tap: Dims) -> Array:
     """One tap of all windows: a strided slice of the padded input, shaped like the output."""
     start = win.offsets(tap)
     limit = [
@@ -223,16 +224,17 @@ def take(xp: ArrayModule, padded: Array, win: Window, tap: Dims) -> Array:
     return lax.slice(padded, start, limit, win.stride)
 
 
-def scatter(xp: ArrayModule, parts: Iterable[tuple[Dims, Array]], win: Window) -> Array:
+def scatter(xp: ArrayModule, parts: Iterable[tuple[Dims, Array]], win: WindowGrid) -> Array:
     """The transpose of `take`: adds (tap, values) pairs into a tensor of the input's shape."""
     if xp is np:
         return _scatter_numpy(parts, win)
     if win.is_tiled:
+        # Nothing overlaps, so XLA only has to move values. Adding would read and write the input once per tap.
         return _interleave_jax(xp, [values for _, values in parts], win)
     return functools.reduce(operator.add, (_place_jax(xp, values, win, tap) for tap, values in parts))
 
 
-def _scatter_numpy(parts: Iterable[tuple[Dims, Array]], win: Window) -> Array:
+def _scatter_numpy(parts: Iterable[tuple[Dims, Array]], win: WindowGrid) -> Array:
     total: Array = np.empty(0)
     for i, (tap, values) in enumerate(parts):
         if i == 0:
@@ -242,7 +244,7 @@ def _scatter_numpy(parts: Iterable[tuple[Dims, Array]], win: Window) -> Array:
     return total[tuple(slice(lo, lo + n) for n, (lo, _) in zip(win.in_shape, win.pads, strict=True))]
 
 
-def spread(values: Array, win: Window, fill: int = 0) -> Array:
+def spread(values: Array, win: WindowGrid, fill: int = 0) -> Array:
     """A traced value per window, put where `seen` finds it; `fill` where there is no window."""
     from tensorfleet.kernels.xla import lax
 
@@ -253,7 +255,7 @@ def spread(values: Array, win: Window, fill: int = 0) -> Array:
     return lax.pad(values, np.asarray(fill, values.dtype), config)
 
 
-def seen(spread_values: Array, win: Window, tap: Dims) -> Array:
+def seen(spread_values: Array, win: WindowGrid, tap: Dims) -> Array:
     """For each input the value, out of `spread`, of the window that sees it as this tap."""
     from tensorfleet.kernels.xla import lax
 
@@ -263,7 +265,7 @@ def seen(spread_values: Array, win: Window, tap: Dims) -> Array:
 
 def look_up(
     xp: ArrayModule,
-    win: Window,
+    win: WindowGrid,
     arrays: Sequence[Array] | Array,
     fills: Sequence[int],
     value: Callable[..., Array],
@@ -280,6 +282,7 @@ def look_up(
     axes = [_phases(*axis) for axis in sizes]
     counts = [-(-n // s) for n, s in zip(win.in_shape, win.stride, strict=True)]
     offsets = [[offset for phase in axis for _, offset in phase] or [0] for axis in axes]
+    # Padding as far as any phase looks: no slice leaves the arrays.
     around = [
         (max(0, -min(some)), max(0, max(some) + count - n), 0)
         for some, count, n in zip(offsets, counts, win.out_shape, strict=True)
@@ -313,7 +316,7 @@ def _phases(size: int, stride: int, dilation: int, pads: tuple[int, int]) -> lis
     ]
 
 
-def _place_jax(xp: ArrayModule, values: Array, win: Window, tap: Dims) -> Array:
+def _place_jax(xp: ArrayModule, values: Array, win: WindowGrid, tap: Dims) -> Array:
     """`values` spread out to their places in the unpadded input; what falls into padding is cropped."""
     from tensorfleet.kernels.xla import lax
 
@@ -326,7 +329,7 @@ def _place_jax(xp: ArrayModule, values: Array, win: Window, tap: Dims) -> Array:
     return lax.pad(values, xp.zeros((), values.dtype), config)
 
 
-def _interleave_jax(xp: ArrayModule, parts: list[Array], win: Window) -> Array:
+def _interleave_jax(xp: ArrayModule, parts: list[Array], win: WindowGrid) -> Array:
     """All taps of windows that lie side by side, woven together: nothing has to be added."""
     from tensorfleet.kernels.xla import lax
 

@@ -6,7 +6,7 @@ inputs times combinations of taps, then combinations of the products. Tiles of 2
 products in place of 10, tiles of 4 for 3 taps take 6 in place of 12. Across the other axes it stays
 a convolution. With these points float32 loses no more than the plain sum.
 
-Everything is channels-last and traced; `win` is the Window of the convolution.
+Everything is channels-last and traced; `win` is the WindowGrid of the convolution.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.kernels.aligned_memory import stored
 from tensorfleet.kernels.conv_library import convolve
-from tensorfleet.kernels.windows import Window
+from tensorfleet.kernels.windows import WindowGrid
 
 # The last point is infinity. Of all small sets tried this one rounds least.
 POINTS = (0, 1, -1, 0.5, -2)
@@ -32,7 +32,7 @@ MIN_CHANNELS = 16
 MIN_WIDTH = 8
 
 
-def suits(win: Window, out_channels: int, dtype: np.dtype[Any]) -> bool:
+def suits(win: WindowGrid, out_channels: int, dtype: np.dtype[Any]) -> bool:
     """Whether a convolution can be, and is better, done this way."""
     return (
         dtype == np.float32
@@ -44,13 +44,13 @@ def suits(win: Window, out_channels: int, dtype: np.dtype[Any]) -> bool:
     )
 
 
-def example_bytes(win: Window, taps: int) -> int:
+def example_bytes(win: WindowGrid, taps: int) -> int:
     """What one example takes while it is worked on, all points together, with so many taps of the other axes side by side."""
     rows = np.prod(win.out_shape[1:-2]) * _tiles(win)
     return int(rows * taps * win.in_shape[-1]) * (len(POINTS) + 1) * 4
 
 
-def forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
+def forward(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> Array:
     """The convolution of `x` with the filter `w` [..., width, in, out]."""
     others = [(0, 0)] * (x.ndim - 2)
     points, filters = _input_points(xp, x, win, others), _filter_points(xp, w)
@@ -60,7 +60,7 @@ def forward(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     return tiles.reshape(shape)[..., : win.out_shape[-2], :]
 
 
-def _along_others(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
+def _along_others(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> Array:
     """The convolution of one point along the axes before the last one: XLA's, which never stores what windows see."""
     from tensorfleet.kernels.xla import lax
 
@@ -74,7 +74,7 @@ def _along_others(xp: ArrayModule, x: Array, w: Array, win: Window) -> Array:
     return lax.conv_general_dilated(x, w, win.stride[1:-1], padding, dimension_numbers=layouts)
 
 
-def filter_points(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
+def filter_points(xp: ArrayModule, x: Array, dy: Array, win: WindowGrid) -> Array:
     """The gradient of the filter at each point: sums over examples, to be given to `filter_gradient`."""
     size = _tile(win)
     missing = _tiles(win) * size - dy.shape[-2]
@@ -89,22 +89,24 @@ def filter_points(xp: ArrayModule, x: Array, dy: Array, win: Window) -> Array:
     return xp.einsum("pro,pri->poi", left, right)
 
 
-def filter_gradient(xp: ArrayModule, points: Array, win: Window) -> Array:
+def filter_gradient(xp: ArrayModule, points: Array, win: WindowGrid) -> Array:
     """The gradient of the filter as a matrix [taps * channels in, channels out]."""
     evaluate = _matrices(win.size[-2])[1].astype(np.float32)
     points = points.reshape(len(POINTS) + 1, points.shape[1], -1, win.in_shape[-1])
     return xp.einsum("pk,pohc->hkco", evaluate, points).reshape(-1, points.shape[1])
 
 
-def _tile(win: Window) -> int:
+def _tile(win: WindowGrid) -> int:
     return len(POINTS) + 2 - win.size[-2]
 
 
-def _tiles(win: Window) -> int:
+def _tiles(win: WindowGrid) -> int:
     return -(-win.out_shape[-2] // _tile(win))
 
 
-def _input_points(xp: ArrayModule, x: Array, win: Window, others: Sequence[tuple[int, int]]) -> list[Array]:
+def _input_points(
+    xp: ArrayModule, x: Array, win: WindowGrid, others: Sequence[tuple[int, int]]
+) -> list[Array]:
     """The input's combinations at each point, [examples, ..., tiles, channels]; `others` pads the axes before the last."""
     size, count = _tile(win), _tiles(win)
     low, high = win.pads[-2]
@@ -114,7 +116,7 @@ def _input_points(xp: ArrayModule, x: Array, win: Window, others: Sequence[tuple
     return [stored(xp, at_point) for at_point in _combine(_matrices(win.size[-2])[2], seen)]
 
 
-def _patches(xp: ArrayModule, x: Array, win: Window) -> Array:
+def _patches(xp: ArrayModule, x: Array, win: WindowGrid) -> Array:
     """What each window sees along the axes before the last one: [examples, ..., tiles, taps, channels]."""
     parts = []
     for tap in itertools.product(*map(range, win.size[1:-2])):

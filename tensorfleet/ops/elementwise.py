@@ -44,6 +44,8 @@ def binary(
 ) -> Callable[[Kernel], Kernel]:
     """Declares an op on pairs of elements that broadcasts, with TensorFlow's error when shapes do not fit."""
 
+    # Shapes are compared only after a kernel has failed: where they fit it costs nothing. Two wrappers, because the
+    # registry reads the keyword-only parameters of a kernel from its code.
     def register(kernel: Kernel) -> Kernel:
         def plain(xp: ArrayModule, x: Array, y: Array) -> Array:
             try:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorfleet.kernels.rows import Turns, accumulate
+from tensorfleet.kernels.rows import IndexTurns, accumulate
 
 
 def _less(a, b):
@@ -59,7 +59,7 @@ def test_one_scalar_updates_all_rows():
 def test_turns_have_every_position_once_and_those_of_an_index_in_order(size, range_, width):
     flat = np.random.RandomState(size).randint(0, range_, size)
     found = []
-    Turns(flat, range_).each(lambda where: found.append(np.arange(size)[where]), width)
+    IndexTurns(flat, range_).each(lambda where: found.append(np.arange(size)[where]), width)
     assert sorted(np.concatenate(found).tolist()) == list(range(size))
     assert all(len(np.unique(flat[where])) == len(where) for where in found)
     turn = np.empty(size, int)

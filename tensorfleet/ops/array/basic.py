@@ -259,6 +259,7 @@ def tuple_(
             if not isinstance(found, Operation):
                 raise TypeError(f"Control input must be Operation or Tensor: {c}")
             gates.append(found)
+        # In the order they were made, as in TensorFlow: it is part of a GraphDef.
         gates = sorted(set(gates), key=lambda o: o._id)
         if not gates:
             raise ValueError(f"Must have at least one Tensor: {tensors}")

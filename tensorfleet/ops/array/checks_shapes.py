@@ -104,15 +104,15 @@ class _Asked:
                         f"Received size {have}, shape {self.tensor.shape}"
                     )
                 continue
-            told = [
+            message = [
                 f"{self.said}{source}",
                 f"Tensor {self.tensor.name} dimension",
                 axis,
                 "must have size",
                 wanted,
             ]
-            told += ["Received shape: ", shape_of(self.tensor)]
-            checks.append(Assert(equal(have, wanted), data or told, summarize=summarize))
+            message += ["Received shape: ", shape_of(self.tensor)]
+            checks.append(Assert(equal(have, wanted), data or message, summarize=summarize))
         return checks
 
     def _have(self, axis: int) -> Any:

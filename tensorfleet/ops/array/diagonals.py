@@ -462,9 +462,9 @@ def _matrix_band_part(xp: ArrayModule, x: Array, lower: Array, upper: Array, *, 
         if np.ndim(number):
             raise invalid(f"{name} must be scalar, got shape {shape_text(np.shape(number))}")
     rows, columns = x.shape[-2:]
-    told = "num_{} must be negative or less or equal to number of {} ({}) got: {}"
-    check(lower <= rows, lambda: told.format("lower", "rows", rows, lower))
-    check(upper <= columns, lambda: told.format("upper", "columns", columns, upper))
+    message = "num_{} must be negative or less or equal to number of {} ({}) got: {}"
+    check(lower <= rows, lambda: message.format("lower", "rows", rows, lower))
+    check(upper <= columns, lambda: message.format("upper", "columns", columns, upper))
     below = np.arange(rows)[:, None] - np.arange(columns)[None, :]
     keep = ((lower < 0) | (below <= lower)) & ((upper < 0) | (-below <= upper))
     return xp.where(keep, x, _zero(x))

@@ -72,7 +72,7 @@ def _edit_distance(
     if values.dtype == object:
         _, codes = np.unique(np.concatenate([values, t_values]), return_inverse=True)
         values, t_values = np.split(codes, [len(values)])
-    mine, truth = _Sequences(places, values, outer), _Sequences(t_places, t_values, outer)
+    mine, truth = _SparseSequences(places, values, outer), _SparseSequences(t_places, t_values, outer)
     steps, lengths = _distances(mine, truth), truth.lengths
     if normalize:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,7 +80,7 @@ def _edit_distance(
     return steps.astype(np.float32).reshape(outer)
 
 
-class _Sequences:
+class _SparseSequences:
     """Sequences of values, by all but the last of their coordinates."""
 
     def __init__(self, places: Array, values: Array, outer: tuple[int, ...]) -> None:
@@ -102,7 +102,7 @@ class _Sequences:
         return result
 
 
-def _distances(mine: _Sequences, truth: _Sequences) -> Array:
+def _distances(mine: _SparseSequences, truth: _SparseSequences) -> Array:
     """Levenshtein's distance of each pair: of many pairs of about the same length at a time."""
     found = (mine.lengths + truth.lengths).astype(np.int64)  # when one of the two is empty
     both = np.flatnonzero((mine.lengths > 0) & (truth.lengths > 0))

@@ -132,7 +132,7 @@ def _as_slice(r: range) -> slice:
 # -- StridedSlice ------------------------------------------------------------------------------------
 
 
-class Plan(NamedTuple):
+class SlicePlan(NamedTuple):
     """What a strided slice picks: positions along each input dimension, then the shape it ends in."""
 
     ranges: list[range]
@@ -182,7 +182,7 @@ def make_plan(
     strides: Sequence[int],
     masks: Masks,
     error: Any,
-) -> Plan:
+) -> SlicePlan:
     """Resolves a slice spec against a shape; raises `error(message)` when it does not fit."""
     ranges: list[range] = []
     shape: list[int] = []
@@ -202,7 +202,7 @@ def make_plan(
             picked = _positions(i, dim, begin, end, strides, masks, error)
         ranges.append(picked)
         shape.append(len(picked))
-    return Plan(ranges, tuple(shape))
+    return SlicePlan(ranges, tuple(shape))
 
 
 def _check_shrink(at: int, dim: int, stride: int, i: int, axis: int, error: Any) -> None:
@@ -284,7 +284,7 @@ _STRIDED_ATTRS = (
 _ATTRS16, _ATTRS = (_STRIDED_ATTRS.replace("{types}", t) for t in ("{int16, int32, int64}", "index"))
 
 
-def _plan(op: Operation, dims: Sequence[int], begin: Array, end: Array, strides: Array) -> Plan:
+def _plan(op: Operation, dims: Sequence[int], begin: Array, end: Array, strides: Array) -> SlicePlan:
     return make_plan(dims, ints(begin), ints(end), ints(strides), Masks.of(op), invalid)
 
 
@@ -383,10 +383,10 @@ def _assigned(
     try:
         rows = xp.broadcast_to(value, plan.shape)
     except ValueError:
-        told = (
+        message = (
             f"Cannot broadcast input shape {bracketed(value.shape)} into final shape {bracketed(plan.shape)}"
         )
-        raise invalid(told) from None
+        raise invalid(message) from None
     rows = rows.reshape(tuple(map(len, plan.ranges)))
     index = tuple(map(_as_slice, plan.ranges))
     if is_numpy(xp):

@@ -106,6 +106,7 @@ def _nonzero(xp: ArrayModule, x: Array, y: Array, check: Check) -> Array:
     """An integer divisor, reported when something is divided by zero and then made harmless."""
     if np.size(x):
         check(xp.all(y != 0), lambda: "Integer division by zero")
+    # A traced program goes on after the failed check, so it needs a divisor all the same.
     return xp.where(y == 0, 1, y).astype(y.dtype)
 
 

@@ -52,7 +52,7 @@ def _nearest_neighbors(ctx: HostContext, points: Array, centers: Array, k: Array
     return places, distances
 
 
-class _Draws:
+class _SeededDraws:
     """Numbers from a stream that begins at a seed, one after the other."""
 
     def __init__(self, seed: Array) -> None:
@@ -99,7 +99,7 @@ def _kmeans_plus_plus(
         raise errors.invalid(
             f"num_to_sample must not exceed the number of points: {wanted} of {len(points)}."
         )
-    draws, taken = _Draws(seed), list[int]()
+    draws, taken = _SeededDraws(seed), list[int]()
     distances = np.full(len(points), np.inf, np.float32)
     cumulative = distances
     for _ in range(wanted):
@@ -112,7 +112,7 @@ def _kmeans_plus_plus(
     return points[taken]
 
 
-def _drawn(draws: _Draws, taken: list[int], cumulative: Array, size: int) -> int:
+def _drawn(draws: _SeededDraws, taken: list[int], cumulative: Array, size: int) -> int:
     """A point that is not taken, more likely the farther it is from all that are."""
     if not taken:
         return draws.below(size)
@@ -136,7 +136,7 @@ def _squared_distances(points: Array, index: int) -> Array:
 )
 def _kmc2_chain(ctx: HostContext, distances: Array, seed: Array) -> np.int64:
     require(distances.ndim == 1 and len(distances) > 0, "Input distances must be a vector with elements.")
-    draws, index = _Draws(seed), 0
+    draws, index = _SeededDraws(seed), 0
     for i in range(1, len(distances)):
         if distances[i] > draws.unit() * distances[index]:
             index = i

@@ -40,6 +40,7 @@ def _reduced_axes(x: Tensor, axis: TensorLike) -> TensorLike:
 
 def _reduce(kind: str, x: TensorLike, axis: TensorLike, keepdims: bool | None, name: str | None) -> Tensor:
     if not isinstance(x, Tensor):
+        # TensorFlow's names for converted values, which saved graphs contain.
         x = to_tensor(x, name="Const" if not hasattr(x, "dtype") else None)
     return apply(kind, x, _reduced_axes(x, axis), keep_dims=bool(keepdims), name=name)
 

@@ -152,6 +152,7 @@ def _reduce(
     `ufunc.reduceat` along the first axis walks the columns one by one, ten times as slow.
     """
     places: Callable[[Any], Any] = (lambda at: at) if rows is None else rows.__getitem__
+    # The longest first: groups that have a k-th row are then the first ones, one slice.
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = starts[order], lengths[order]
     joined = np.take(data, places(starts), axis=0)

@@ -92,6 +92,7 @@ def _declare_gradients(forward: str, to_input: str, to_filter: str) -> None:
         x_shape, w_shape = apply_list("ShapeN", [x, w])
         dx = apply_any(to_input, x_shape, w, dy, **_options(op))
         dw = apply_any(to_filter, x, w_shape, dy, **_options(op))
+        # The sizes are tensors, so the shape functions know less than the graph does here.
         dx.set_shape(x.shape)
         dw.set_shape(w.shape)
         return dx, dw

@@ -114,6 +114,7 @@ def _along(kind: str, logits: TensorLike, dim: Any, name: str | None) -> Tensor:
             f"Dimension ({known}) must be in the range [{-dims}, {dims}) where {dims} is the number of "
             "dimensions in the input."
         )
+    # Twice, as TensorFlow does: the names of the ops that follow count from it, and saved graphs contain them.
     rank(x)
     whole = rank(x)
     position = apply("FloorMod", dim, whole) if dims is None or known is None else int(known) % dims

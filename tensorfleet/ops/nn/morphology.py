@@ -14,7 +14,7 @@ from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
-from tensorfleet.kernels.windows import Window, make_window, output_size, pad, scatter, take
+from tensorfleet.kernels.windows import WindowGrid, make_window, output_size, pad, scatter, take
 from tensorfleet.ops.nn.shapes import of_rank, same_dimension
 from tensorfleet.ops.samples import case
 
@@ -34,7 +34,7 @@ def _dilated(op: Operation) -> TensorShape:
     return TensorShape([batch, high, wide, same_dimension(depth, channels)])
 
 
-def _window(x: Array, f: Array, strides: list[int], rates: list[int], padding: bytes) -> Window:
+def _window(x: Array, f: Array, strides: list[int], rates: list[int], padding: bytes) -> WindowGrid:
     return make_window(x.shape, (1, *f.shape[:2], 1), strides, padding, dilations=rates)
 
 
@@ -43,7 +43,7 @@ def _lowest(dtype: np.dtype[Any]) -> float:
     return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
 
 
-def _candidates(xp: ArrayModule, x: Array, f: Array, win: Window) -> list[tuple[Dims, Array]]:
+def _candidates(xp: ArrayModule, x: Array, f: Array, win: WindowGrid) -> list[tuple[Dims, Array]]:
     """For each tap: its place, and input plus filter there."""
     padded = pad(xp, x, win, _lowest(x.dtype))
     return [(tap, take(xp, padded, win, tap) + f[tap[1], tap[2]]) for tap in win.taps()]
@@ -79,7 +79,7 @@ def _dilation_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _shares(xp: ArrayModule, x: Array, f: Array, dy: Array, win: Window) -> list[tuple[Dims, Array]]:
+def _shares(xp: ArrayModule, x: Array, f: Array, dy: Array, win: WindowGrid) -> list[tuple[Dims, Array]]:
     """What of the gradient goes to each tap: all of it to the first that gave the maximum."""
     found = _candidates(xp, x, f, win)
     most = _largest(xp, found)

@@ -93,17 +93,17 @@ def _check_window(ksize: list[int], strides: list[int], data_format: bytes, shap
     """Refuses windows over the batch, and those over the depth that TensorFlow refuses."""
     depth = 3 if data_format == b"NHWC" else 1
     wide, over = ksize[depth], any(k > 1 for i, k in enumerate(ksize) if i not in (0, depth))
-    told = None
+    message = None
     if ksize[0] != 1 or strides[0] != 1:
-        told = "Pooling is not yet supported on the batch dimension."
+        message = "Pooling is not yet supported on the batch dimension."
     elif wide > 1 and over:
-        told = "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
+        message = "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
     elif wide > 1 and wide != strides[depth]:
-        told = "Depthwise max pooling requires the depth window to equal the depth stride."
+        message = "Depthwise max pooling requires the depth window to equal the depth stride."
     elif wide > 1 and shape[depth] % wide:
-        told = "Depthwise max pooling requires the depth window to evenly divide the input depth."
-    if told is not None:
-        raise errors.UnimplementedError(None, None, told)
+        message = "Depthwise max pooling requires the depth window to evenly divide the input depth."
+    if message is not None:
+        raise errors.UnimplementedError(None, None, message)
 
 
 def _explicit_kernel(function: Kernel) -> Kernel:

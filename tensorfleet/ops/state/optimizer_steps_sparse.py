@@ -14,7 +14,7 @@ from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import optimizer_rules as rules
-from tensorfleet.kernels.rows import Turns, check_rows, put_rows
+from tensorfleet.kernels.rows import IndexTurns, check_rows, put_rows
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.optimizer_steps import Rule, bare_names, flag_attrs, state_shape, typed
 
@@ -68,7 +68,7 @@ def _kernel(rule: Rule, state: list[str], inputs: list[str], flags: tuple[str, .
             for array, value in zip(arrays, new, strict=True):
                 put_rows(array, at, value)
 
-        Turns(flat, len(arrays[0])).each(step, grad.size // len(flat))
+        IndexTurns(flat, len(arrays[0])).each(step, grad.size // len(flat))
 
     return kernel
 
