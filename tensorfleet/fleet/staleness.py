@@ -111,7 +111,7 @@ class StalenessOptimizer(Optimizer):
     def apply_gradients(
         self,
         grads_and_vars: Iterable[tuple[Any, Variable]],
-        global_step: Variable | Tensor | None = None,
+        global_step: Any = None,
         name: str | None = None,
     ) -> Operation:
         """An operation that applies the gradients as the policy says."""

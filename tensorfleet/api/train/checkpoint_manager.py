@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.train.checkpoint import Checkpoint
 from tensorfleet.api.train.checkpoint_state import get_checkpoint_state, remove_checkpoint, write_state

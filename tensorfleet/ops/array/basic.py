@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.base.types import Array, ArrayModule, DTypeLike, TensorLike
+from tensorfleet.base.types import Array, ArrayModule, DTypeLike, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.indexed_slices import IndexedSlices

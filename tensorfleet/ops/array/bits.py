@@ -10,7 +10,7 @@ from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape
-from tensorfleet.base.types import Array, ArrayModule, TensorLike
+from tensorfleet.base.types import Array, ArrayModule, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape, as_shape, broadcast_shape
-from tensorfleet.base.types import Array, ArrayModule, TensorLike
+from tensorfleet.base.types import Array, ArrayModule, ShapeLike, TensorLike
 from tensorfleet.graph.apply import apply, apply_list
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op

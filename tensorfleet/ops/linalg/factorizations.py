@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.gradients import vjp
 from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.registry import gradient, op
+from tensorfleet.graph.registry import Gradient, gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.kernels.lapack import linalg
