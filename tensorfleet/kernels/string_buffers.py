@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.kernels.parallel_for import in_parts
-from tensorfleet.kernels.string_memory import AT_ONCE, in_memory
 
+AT_ONCE = 16000  # strings; the words of so many stay in the processor's cache
 _PART = 10 * AT_ONCE  # strings that are worth a thread of their own
 # Fewer strings than this are done sooner one by one.
 MANY = 256
@@ -19,6 +19,7 @@ _LONGEST = 24  # letters of a number that is read in the buffer
 ZEROS = bytes(_LONGEST)
 WIDEST = 8  # words of a string that is short
 WORD_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # of so many bytes
+_SHORT = 24  # bytes of a string, on average
 _FEW = 16  # strings of a length: fewer are made one by one
 _LONGEST_MADE = 1 << 10
 _EXACT = 1 << 53
@@ -32,14 +33,8 @@ _NEIGHBOURS = [
 _POWERS = 10.0 ** np.arange(23)
 
 
-def lengths_of(texts: Sequence[bytes] | np.ndarray) -> np.ndarray:
-    """How long each string of a list or a vector is."""
-    if isinstance(texts, np.ndarray):
-        found = np.empty(len(texts), np.int64)
-        for places, some in parts(texts):
-            there = in_memory(some)
-            found[places] = lengths_of(some.tolist()) if there is None else there.lengths
-        return found
+def lengths_of(texts: Sequence[bytes]) -> np.ndarray:
+    """How long each string of a list is."""
     try:
         return np.frombuffer(bytes(map(len, texts)), np.uint8).astype(np.int64)
     except ValueError:  # some are longer than a byte can say
@@ -90,10 +85,12 @@ class Buffer:
     def of(cls, texts: Sequence[bytes]) -> Buffer:
         """The buffer of a list of strings."""
         data = b"\0".join([*texts, ZEROS])
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)  # sooner than to ask each for its length
-        if len(ends) == len(texts) + len(ZEROS):
-            starts = np.append(0, ends[: len(texts)] + 1)[: len(texts)]
-            return cls(data, starts, ends[: len(texts)] - starts, True)
+        # To look for the zeros between short strings is faster than to ask each for its length.
+        if len(data) <= _SHORT * len(texts):
+            ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)
+            if len(ends) == len(texts) + len(ZEROS):
+                starts = np.append(0, ends[: len(texts)] + 1)[: len(texts)]
+                return cls(data, starts, ends[: len(texts)] - starts, True)
         lengths = lengths_of(texts)
         return cls(data, np.cumsum(lengths + 1) - lengths - 1, lengths, True)
 
@@ -112,10 +109,6 @@ class Buffer:
     def text(self, i: int) -> bytes:
         """One of the strings."""
         return self.data[self.starts[i] : self.starts[i] + self.lengths[i]].tobytes()
-
-    def whole_words(self, places: np.ndarray) -> np.ndarray:
-        """Eight bytes each from some places on."""
-        return self.words(places)
 
     def words(self, places: np.ndarray, kind: str = "<u8") -> np.ndarray:
         """The bytes from some places on, as numbers."""
