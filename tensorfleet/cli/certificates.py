@@ -12,6 +12,7 @@ try:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as error:
     raise ImportError(
         "The cryptography package is not installed. Install it with `pip install 'tensorfleet[certs]'`, or create "
@@ -21,8 +22,8 @@ except ImportError as error:
 _AUTHORITY_DAYS, _DAYS = 3650, 825
 _CLOCK_SKEW = datetime.timedelta(days=1)  # a machine whose clock is late accepts new certificates
 _USES = {
-    "server": x509.ExtendedKeyUsageOID.SERVER_AUTH,
-    "client": x509.ExtendedKeyUsageOID.CLIENT_AUTH,
+    "server": ExtendedKeyUsageOID.SERVER_AUTH,
+    "client": ExtendedKeyUsageOID.CLIENT_AUTH,
 }
 
 
@@ -91,7 +92,7 @@ def _builder(
 
 
 def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:

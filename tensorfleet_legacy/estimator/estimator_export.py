@@ -15,7 +15,7 @@ from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.scaffold import Scaffold
 from tensorfleet.api.train.waiting import Patience
 from tensorfleet.base import errors, logging, settings
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, set_random_seed
 from tensorfleet.session.session import Session
@@ -61,7 +61,7 @@ def export(
     modes = [mode for mode in _TAGS if functions.get(mode)]
     if not modes:
         raise ValueError(f"No valid modes for exporting found. Got {list(functions)}.")
-    target = timestamped_folder(local_path(base))
+    target = timestamped_folder(file_path(base))
     temporary = os.path.join(os.path.dirname(target), f"temp-{os.path.basename(target)}")
     builder = SavedModelBuilder(temporary)
     for i, mode in enumerate(modes):

@@ -10,6 +10,7 @@ from tensorfleet.api.saved_model.loader import load, parse_saved_model
 from tensorfleet.api.train.checkpoint_reader import NewCheckpointReader
 from tensorfleet.api.train.checkpoint_state import checkpoint_exists
 from tensorfleet.api.train.saver import Saver, import_meta_graph
+from tensorfleet.base.files import GFile, exists, whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.graph import Graph
@@ -124,7 +125,7 @@ def freeze_graph_with_def_protos(
             _names(variable_names_blacklist),
         )
     if output_graph:
-        with open(output_graph, "wb") as f:
+        with GFile(output_graph, "wb") as f:
             f.write(made.SerializeToString())
     return made
 
@@ -164,7 +165,7 @@ def _of_saved_model(folder: Any, tags: list[str]) -> Any:
 
 
 def _existing(path: Any) -> str:
-    if not os.path.exists(path):
+    if not exists(path):
         raise OSError(f"Input file '{path}' does not exist!")
     return os.fspath(path)
 
@@ -172,8 +173,7 @@ def _existing(path: Any) -> str:
 def _message(path: Any, message: Any, binary: bool) -> Any:
     from google.protobuf import text_format
 
-    with open(_existing(path), "rb") as f:
-        content = f.read()
+    content = whole_file(_existing(path))
     if binary:
         message.ParseFromString(content)
         return message

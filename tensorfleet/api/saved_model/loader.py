@@ -9,7 +9,7 @@ from tensorfleet.api.saved_model import names
 from tensorfleet.api.saved_model.signatures import load_op_from_signature_def
 from tensorfleet.api.train.saver import Saver, all_saveable_objects, import_with_elements
 from tensorfleet.base import logging
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import exists, file_path, whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graph import Graph
@@ -24,11 +24,11 @@ from tensorfleet.graph.scopes import get_collection
 )
 def maybe_saved_model_directory(export_dir: Any) -> bool:
     """Whether a directory holds the file of a SavedModel."""
-    return any(os.path.exists(path) for path in _files(export_dir))
+    return any(exists(path) for path in _files(export_dir))
 
 
 def _files(export_dir: Any) -> list[str]:
-    folder = local_path(export_dir)
+    folder = file_path(export_dir)
     return [os.path.join(folder, name) for name in (names.MODEL_FILE, names.MODEL_TEXT_FILE)]
 
 
@@ -40,14 +40,13 @@ def parse_saved_model(export_dir: Any) -> Any:
     from tensorfleet.base.protos import SavedModel
 
     binary, text = _files(export_dir)
-    found = binary if os.path.exists(binary) else text
-    if not os.path.exists(found):
+    found = binary if exists(binary) else text
+    if not exists(found):
         raise OSError(
-            f"SavedModel file does not exist at: {local_path(export_dir)}/"
+            f"SavedModel file does not exist at: {file_path(export_dir)}/"
             f"{{{names.MODEL_TEXT_FILE}|{names.MODEL_FILE}}}"
         )
-    with open(found, "rb") as f:
-        content = f.read()
+    content = whole_file(found)
     try:
         return SavedModel.FromString(content) if found == binary else text_format.Parse(content, SavedModel())
     except (message.DecodeError, text_format.ParseError, UnicodeDecodeError) as e:
@@ -73,7 +72,7 @@ class SavedModelLoader:
     """Loads a SavedModel, as a whole or step by step: its graph, then its variables, then what its init op does."""
 
     def __init__(self, export_dir: Any) -> None:
-        self._export_dir = local_path(export_dir)
+        self._export_dir = file_path(export_dir)
         self._model = parse_saved_model(export_dir)
 
     export_dir = readonly("_export_dir", "The directory of the model.")

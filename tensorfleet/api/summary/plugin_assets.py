@@ -6,6 +6,7 @@ import abc
 import os
 from typing import Any
 
+from tensorfleet.base.files import GFile, makedirs
 from tensorfleet.base.naming import export
 from tensorfleet.graph.scopes import get_default_graph
 
@@ -62,7 +63,7 @@ def write_plugin_assets(logdir: str, graph: Any) -> None:
     """Writes the files of all kinds below a folder: `plugins/<plugin_name>/<name>`."""
     for asset in get_all_plugin_assets(graph):
         folder = os.path.join(logdir, "plugins", str(asset.plugin_name))
-        os.makedirs(folder, exist_ok=True)
+        makedirs(folder)
         for name, content in asset.assets().items():
-            with open(os.path.join(folder, name), "wb") as file:
+            with GFile(os.path.join(folder, name), "wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)

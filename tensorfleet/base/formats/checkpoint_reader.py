@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,8 +12,9 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as file_errors
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.checkpoint_writer import (
     AT_A_TIME,
     data_file,
@@ -34,12 +34,13 @@ class BundleReader:
     def __init__(self, prefix: Any) -> None:
         from tensorfleet.base.protos import BundleEntryProto, BundleHeaderProto
 
-        self.prefix = local_path(prefix)
+        self.prefix = file_path(prefix)
         path = index_file(self.prefix)
-        if not os.path.isfile(path):
-            raise _no_checkpoint(self.prefix)
-        with file_errors(path), open(path, "rb") as f:
-            content = f.read()
+        with file_errors(path):
+            if not file_system(path).isfile(path):
+                raise _no_checkpoint(self.prefix)
+            with file_system(path).open(path, "rb") as f:
+                content = f.read()
         with unreadable(path):
             table = read_table(content)
             header = BundleHeaderProto.FromString(table.pop(b""))
@@ -118,7 +119,7 @@ class BundleReader:
         path = data_file(self.prefix, entry.shard_id, self.shards)
         content = np.empty(entry.size, np.uint8)
         crc = 0
-        with file_errors(path), open(path, "rb", buffering=0) as f:
+        with file_errors(path), file_system(path).open(path, "rb", buffering=0) as f:
             f.seek(entry.offset)
             view = content.data
             done = 0
@@ -209,7 +210,8 @@ def is_complete(prefix: str) -> bool:
     """Whether there is a checkpoint of that name, and its files are as long as its index says. Reads the index only."""
     try:
         reader = BundleReader(prefix)
-        sizes = [os.path.getsize(data_file(prefix, i, reader.shards)) for i in range(reader.shards)]
+        getsize = file_system(prefix).getsize
+        sizes = [getsize(data_file(prefix, i, reader.shards)) for i in range(reader.shards)]
         return all(e.offset + e.size <= sizes[e.shard_id] for e in reader.entries.values())
     except (OSError, IndexError, errors.OpError):
-        return os.path.isfile(prefix)  # the older format is one file
+        return file_system(prefix).isfile(prefix)  # the older format is one file

@@ -85,7 +85,7 @@ def user_of(port: int) -> str:
 
     try:
         for one in psutil.net_connections("tcp"):
-            if one.status == psutil.CONN_LISTEN and one.laddr.port == port and one.pid:
+            if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port and one.pid:
                 command = " ".join(psutil.Process(one.pid).cmdline())[:_LONGEST_COMMAND]
                 return f" (process {one.pid}: {command})"
     except (psutil.Error, OSError):

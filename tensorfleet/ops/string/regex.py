@@ -86,7 +86,8 @@ def _matched_by_lines(strings: Strings, pattern: bytes) -> np.ndarray | None:
     found = np.zeros(len(text) + 1, np.bool_)
     found[[match.start() for match in regex.finditer(text)]] = True
     starts = np.cumsum(strings.lengths + 1) - strings.lengths - 1
-    return found[starts].reshape(strings.shape)
+    matched: np.ndarray = found[starts].reshape(strings.shape)
+    return matched
 
 
 def _found(regex: Any, text: bytes) -> Iterator[tuple[int, int, Any]]:
@@ -205,7 +206,8 @@ def _scalar(value: Any, what: str) -> bytes:
     if array.ndim:
         shape = ",".join(str(d) for d in array.shape)
         raise invalid(f"{what} must be scalar, but received [{shape}]")
-    return array.item()
+    text: bytes = array.item()
+    return text
 
 
 @op(
