@@ -10,9 +10,10 @@ from typing import Any
 
 from tensorfleet.base.naming import export
 
-
 # Most structures and atoms are of these types; to ask the abstract classes takes five times as long.
-_USUAL = dict.fromkeys((list, tuple, dict), True) | dict.fromkeys((int, float, bool, str, bytes, type(None)), False)
+_USUAL = dict.fromkeys((list, tuple, dict), True) | dict.fromkeys(
+    (int, float, bool, str, bytes, type(None)), False
+)
 
 
 @export("nest.is_nested", "contrib.framework.nest.is_sequence", "python.util.nest.is_sequence")

@@ -164,6 +164,44 @@ def test_records_are_written_and_read_by_datasets_and_readers(root, session):
     assert session.run(lines.make_one_shot_iterator().get_next()).tolist() == [b"a", b"b"]
 
 
+def test_datasets_are_cached_there(root, session):
+    numbers = tf.data.Dataset.range(3).cache(f"{root}/cache/numbers").batch(3).repeat(2)
+    for _ in ("written", "read"):
+        batch = numbers.make_one_shot_iterator().get_next()
+        assert [session.run(batch).tolist() for _ in range(2)] == [[0, 1, 2]] * 2
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(batch)
+    assert names(tf.gfile.Glob(f"{root}/cache/*")) == ["numbers.records"]
+
+
+def test_estimators_train_export_and_go_on_there(root):
+    def model(features, labels, mode):
+        w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+        loss = tf.square(w - 1.0)
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.GradientDescentOptimizer(0.5).minimize(loss, step)
+        return tf.estimator.EstimatorSpec(
+            mode,
+            {"w": w},
+            loss,
+            train,
+            export_outputs={
+                "serving_default": tf.estimator.export.PredictOutput({"w": w + 0 * features["x"]})
+            },
+        )
+
+    def data():
+        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0])).repeat()
+
+    for steps in (2, 4):
+        made = tf.estimator.Estimator(model, f"{root}/run")
+        made.train(data, max_steps=steps)
+        assert made.get_variable_value("global_step") == steps
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.placeholder(tf.float32, [1])})
+    folder = made.export_saved_model(f"{root}/export", receiver)
+    assert tf.saved_model.maybe_saved_model_directory(folder)
+
+
 def test_files_are_read_and_written_by_operations(root, session):
     session.run(tf.write_file(f"{root}/new/file", b"content"))
     assert session.run(tf.read_file(f"{root}/new/file")) == b"content"

@@ -15,6 +15,8 @@ from tensorfleet.api.data.blocks import Block, block_of, joined
 from tensorfleet.api.data.nodes import Node, Opener, Run, Slices, Through, cannot_save, other_dataset
 from tensorfleet.api.data.ragged import nested
 from tensorfleet.base import errors
+from tensorfleet.base.file_systems import file_system
+from tensorfleet.base.files import exists, file_path, makedirs, remove, rename
 from tensorfleet.base.formats.records import RecordReader, TFRecordWriter
 from tensorfleet.base.formats.varint import read_varint, write_varint
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
@@ -233,14 +235,14 @@ class FileCache(Node):
 
     def __init__(self, source: Node, name: str) -> None:
         self._source = source
-        self._name = name
+        self._name = file_path(name)
 
     def start(self, step: Any) -> Run:
         """From the file if it is complete, else from the source."""
-        if os.path.exists(self._name + ".records"):
+        if exists(self._name + ".records"):
             return _Stored(RecordReader(self._name + ".records"))
         lock = self._name + "_0.lockfile"
-        if os.path.exists(lock):
+        if exists(lock):
             raise errors.AlreadyExistsError(
                 None,
                 None,
@@ -295,9 +297,8 @@ def _read(data: bytes) -> tuple[list, Any]:
 class _Storing(Through):
     def __init__(self, source: Run, name: str, lock: str) -> None:
         super().__init__(source)
-        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        with open(lock, "w"):
-            pass
+        makedirs(os.path.dirname(name) or ".")
+        file_system(lock).open(lock, "wb").close()
         self._name, self._lock = name, lock
         self._writer: TFRecordWriter | None = TFRecordWriter(name + ".part")
 
@@ -308,8 +309,8 @@ class _Storing(Through):
             if block is None:
                 self._writer.close()
                 self._writer = None
-                os.replace(self._name + ".part", self._name + ".records")
-                os.unlink(self._lock)
+                rename(self._name + ".part", self._name + ".records", overwrite=True)
+                remove(self._lock)
             else:
                 for i in range(block.size):
                     place = None if block.places is None else block.places[i]
@@ -327,8 +328,8 @@ class _Storing(Through):
             self._writer.close()
             self._writer = None
             for name in (self._name + ".part", self._lock):
-                with contextlib.suppress(FileNotFoundError):  # the user may have cleared the folder
-                    os.unlink(name)
+                with contextlib.suppress(errors.NotFoundError):  # the user may have cleared the folder
+                    remove(name)
 
 
 class _Stored(Run):
