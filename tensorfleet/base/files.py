@@ -1,4 +1,4 @@
-"""`tf.gfile`: files and directories, with TensorFlow's errors. Local paths; `file://` is taken off."""
+"""`tf.gfile`: files and directories, local or behind a URL, with TensorFlow's errors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from tensorfleet.base import errors
+from tensorfleet.base.file_systems import copy_file, file_system, scheme_of
 from tensorfleet.base.naming import export, publish
 from tensorfleet.base.platform.compat import as_bytes, as_text
 
@@ -31,19 +32,9 @@ _BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
 }
 
 
-def local_path(name: PathLike) -> str:
-    """A path as the operating system takes it; UnimplementedError for a remote file system."""
-    path = as_text(os.fspath(name))
-    scheme, colon, rest = path.partition("://")
-    if not colon:
-        return path
-    if scheme == "file":
-        return rest
-    raise errors.UnimplementedError(
-        None,
-        None,
-        f"File system scheme '{scheme}' not implemented (file: '{path}'). Copy it to a local or mounted path.",
-    )
+def file_path(name: PathLike) -> str:
+    """A path as `file_system` takes it: of this machine without `file://`, else the URL."""
+    return as_text(os.fspath(name)).removeprefix("file://")
 
 
 @contextmanager
@@ -100,9 +91,9 @@ class GFile:
         return self._writer
 
     def _open(self, mode: str) -> IO[bytes]:
-        path = local_path(self._name)
+        path = file_path(self._name)
         with _errors_about(path):
-            return open(path, mode)
+            return file_system(path).open(path, mode)
 
     def _given(self, data: bytes) -> Any:
         return data if self._binary else as_text(data)
@@ -211,103 +202,111 @@ class FileStatistics(NamedTuple):
 @export("io.gfile.exists")
 def exists(path: PathLike) -> bool:
     """Whether there is a file or directory of that name."""
-    return os.path.exists(local_path(path))
+    path = file_path(path)
+    with _errors_about(path):
+        return file_system(path).exists(path)
 
 
 @export("io.gfile.isdir")
 def isdir(path: PathLike) -> bool:
     """Whether it is a directory."""
-    return os.path.isdir(local_path(path))
+    path = file_path(path)
+    with _errors_about(path):
+        return file_system(path).isdir(path)
 
 
 @export("io.gfile.mkdir")
 def mkdir(path: PathLike) -> None:
     """Makes a directory, whose parent must exist."""
-    path = local_path(path)
-    if not os.path.isdir(path):
-        with _errors_about(path):
-            os.mkdir(path)
+    path = file_path(path)
+    with _errors_about(path):
+        if not file_system(path).isdir(path):
+            file_system(path).mkdir(path)
 
 
 @export("io.gfile.makedirs")
 def makedirs(path: PathLike) -> None:
     """Makes a directory and those above it; one that exists is fine."""
-    path = local_path(path)
+    path = file_path(path)
     with _errors_about(path):
-        os.makedirs(path, exist_ok=True)
+        file_system(path).makedirs(path)
 
 
 @export("io.gfile.remove")
 def remove(path: PathLike) -> None:
     """Deletes a file."""
-    path = local_path(path)
+    path = file_path(path)
     with _errors_about(path):
-        os.remove(path)
+        file_system(path).remove(path)
 
 
 @export("io.gfile.rmtree")
 def rmtree(path: PathLike) -> None:
     """Deletes a directory and everything in it."""
-    import shutil
-
-    path = local_path(path)
-    if not os.path.lexists(path):
-        raise errors.NotFoundError(None, None, f"{path} not found")
+    path = file_path(path)
     with _errors_about(path):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            os.remove(path)
+        if not (file_system(path).exists(path) or os.path.islink(path)):
+            raise errors.NotFoundError(None, None, f"{path} not found")
+        file_system(path).rmtree(path)
 
 
 @export("io.gfile.copy")
 def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Copies a file."""
-    import shutil
-
-    source, target = local_path(src), local_path(dst)
-    if not overwrite and os.path.exists(target):
-        raise errors.AlreadyExistsError(None, None, f"file already exists: {target}")
+    source, target = file_path(src), file_path(dst)
+    _check_free(target, overwrite)
     with _errors_about(source):
-        shutil.copyfile(source, target)
+        copy_file(source, target)
+
+
+def _check_free(target: str, overwrite: bool) -> None:
+    if not overwrite and exists(target):
+        raise errors.AlreadyExistsError(None, None, f"file already exists: {target}")
 
 
 @export("io.gfile.rename")
 def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Renames or moves a file or directory."""
-    source, target = local_path(src), local_path(dst)
-    if not overwrite and os.path.exists(target):
-        raise errors.AlreadyExistsError(None, None, f"file already exists: {target}")
+    source, target = file_path(src), file_path(dst)
+    if scheme_of(source) != scheme_of(target):
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"Renaming {source} to {target} not implemented: they are in two file systems. Copy it, then delete it.",
+        )
+    _check_free(target, overwrite)
     with _errors_about(source):
-        os.replace(source, target)
+        file_system(source).replace(source, target)
 
 
 @export("io.gfile.listdir")
 def listdir(path: PathLike) -> list[str]:
     """The names in a directory, in no order."""
-    path = local_path(path)
-    if not os.path.isdir(path):
+    path = file_path(path)
+    if not isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {path}")
     with _errors_about(path):
-        return os.listdir(path)
+        return file_system(path).listdir(path)
 
 
 @export("io.gfile.glob")
 def glob(pattern: PathLike | Iterable[PathLike]) -> list[str]:
     """The paths that match a pattern, or any of several."""
-    import glob as globbing
-
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
-    return [path for p in patterns for path in sorted(globbing.glob(local_path(p)))]
+    matches: list[str] = []
+    for path in map(file_path, patterns):
+        with _errors_about(path):
+            matches += sorted(file_system(path).glob(path))
+    return matches
 
 
 @export("io.gfile.stat")
 def stat(path: PathLike) -> FileStatistics:
     """Size, time of change, and whether it is a directory."""
-    path = local_path(path)
+    path = file_path(path)
+    files = file_system(path)
     with _errors_about(path):
-        found = os.stat(path)
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+        return FileStatistics(files.getsize(path), files.mtime_ns(path), files.isdir(path))
 
 
 @export("io.gfile.walk")
@@ -320,11 +319,13 @@ def walk(
         if onerror is not None:
             onerror(errors.NotFoundError(None, None, f"Could not find directory {e.filename}"))
 
-    yield from os.walk(local_path(top), topdown, report)
+    path = file_path(top)
+    with _errors_about(path):
+        yield from file_system(path).walk(path, topdown, report)
 
 
-def whole_file(name: bytes | str) -> bytes:
+def whole_file(name: PathLike) -> bytes:
     """The content of a file."""
-    path = local_path(name)
-    with _errors_about(path), open(path, "rb") as file:
+    path = file_path(name)
+    with _errors_about(path), file_system(path).open(path, "rb") as file:
         return file.read()

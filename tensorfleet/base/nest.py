@@ -10,10 +10,17 @@ from typing import Any
 
 from tensorfleet.base.naming import export
 
+# Most structures and atoms are of these types; to ask the abstract classes takes five times as long.
+_USUAL = dict.fromkeys((list, tuple, dict), True) | dict.fromkeys(
+    (int, float, bool, str, bytes, type(None)), False
+)
+
 
 @export("nest.is_nested", "contrib.framework.nest.is_sequence", "python.util.nest.is_sequence")
 def is_nested(seq: object) -> bool:
     """Whether something is a structure rather than an atom. Strings and arrays are atoms."""
+    if (known := _USUAL.get(type(seq))) is not None:
+        return known
     return (
         isinstance(seq, (Sequence, Mapping, MappingView)) and not isinstance(seq, (str, bytes, bytearray))
     ) or (hasattr(type(seq), "__attrs_attrs__"))

@@ -395,11 +395,11 @@ def certs(
     machine and set `TENSORFLEET_TLS` to its path. If you run the command again with other hosts, it signs new
     certificates with the same authority.
     """
-    from tensorfleet.cli.certificates import make_certificates
-
     try:
+        from tensorfleet.cli.certificates import make_certificates
+
         made = make_certificates(folder, list(hosts or []))
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         typer.echo(f"tensorfleet: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from tensorfleet.base import settings
 
 _MEGABYTE = 1 << 20
@@ -97,11 +99,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _memory() -> Iterator[Finding]:
-    try:
-        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    except OSError:
-        return
-    free = int(lines["MemAvailable"].split()[0]) / 2**20
+    free = psutil.virtual_memory().available / 2**30
     yield Finding("memory", f"{free:.1f} GB free", "ok" if free > 1 else "warning")
 
 

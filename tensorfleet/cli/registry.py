@@ -83,7 +83,10 @@ def _is_ours(path: Path) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, in the machine's own count: a later process of the same number differs."""
+    """When a process began, in the machine's own count: a later process of the same number differs.
+
+    psutil adds the time of the boot by the clock, which gives another number after the clock has been set.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return None if fields[0] == "Z" else fields[19]

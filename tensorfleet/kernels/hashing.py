@@ -13,7 +13,6 @@ import numpy as np
 from tensorfleet.base.types import Array
 from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.kernels.string_buffers import WORD_MASKS, Buffer, by_length, each_part
-from tensorfleet.kernels.string_memory import InMemory
 
 _K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
 _MIN_COLUMN_STRINGS = 2048  # strings whose words are worth to be fetched before they are needed
@@ -58,7 +57,7 @@ class _Short:
 class _Long:
     """Some strings that take the same steps of a hash, where they are."""
 
-    def __init__(self, source: InMemory | Buffer, rows: Array | slice) -> None:
+    def __init__(self, source: Buffer, rows: Array | slice) -> None:
         self._source = source
         self._starts, self._lengths = source.starts[rows], source.lengths[rows]
         self.n = self._lengths.astype(np.uint64)
@@ -68,7 +67,7 @@ class _Long:
 
     def word(self, at: int) -> Array:
         """The eight bytes from a multiple of eight on, as a number; what is behind the end is anything."""
-        return self._source.whole_words(self._starts + at)
+        return self._source.words(self._starts + at)
 
     def before_end(self, count: int) -> Array:
         """The eight bytes that begin so far from the end, as a number."""

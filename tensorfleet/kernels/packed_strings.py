@@ -11,7 +11,7 @@ share it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,23 +22,22 @@ from tensorfleet.kernels.string_buffers import (
     WIDEST,
     WORD_MASKS,
     Buffer,
+    lengths_of,
     parts,
     texts_of,
 )
-from tensorfleet.kernels.string_memory import AT_ONCE, InMemory, in_memory
 
 
 class _StringForms:
     """The strings of a tensor, one behind the other: at least one of objects and buffer is there."""
 
-    __slots__ = ("buffer", "columns", "lengths", "objects", "sources")
+    __slots__ = ("buffer", "columns", "lengths", "objects")
 
     def __init__(self, objects: Array | None, buffer: Buffer | None) -> None:
         self.objects = objects
         self.buffer = buffer
         self.lengths: Array | None = None if buffer is None else buffer.lengths
         self.columns: Array | None = None
-        self.sources: list[tuple[slice, InMemory | Buffer]] | None = None
 
 
 class Strings:
@@ -92,8 +91,7 @@ class Strings:
         """How long each string is."""
         forms = self._forms
         if forms.lengths is None:
-            found = [source.lengths for _, source in self.sources()]
-            forms.lengths = np.concatenate(found) if len(found) > 1 else found[0].copy()
+            forms.lengths = lengths_of(self.objects.tolist())
         return forms.lengths
 
     @property
@@ -102,7 +100,7 @@ class Strings:
         forms = self._forms
         if forms.buffer is None:
             forms.buffer = self._apart()
-            forms.sources = None
+            forms.lengths = forms.buffer.lengths
         return forms.buffer
 
     def apart(self) -> Buffer:
@@ -113,8 +111,7 @@ class Strings:
         return found
 
     def _apart(self) -> Buffer:
-        # Of few, to join them is faster; of many it is to fetch their words.
-        columns = self.columns() if self.size > 2 * AT_ONCE else self._forms.columns
+        columns = self._forms.columns
         if columns is None:
             return Buffer.of(self.objects.tolist())
         return Buffer.of_columns(columns, self.lengths)
@@ -142,20 +139,23 @@ class Strings:
 
     def _columns(self, width: int) -> Array:
         made = np.empty((width, len(self.lengths)), np.uint64)
-        for places, source in self.sources():
-            _fill(made[:, places], source)
+        if self._forms.buffer is None:
+            _fill_from_objects(made, self.objects)
+        else:
+            for places, source in self.sources():
+                _fill(made[:, places], source)
         return made
 
-    def sources(self) -> list[tuple[slice, InMemory | Buffer]]:
-        """Where strings are, `AT_ONCE` of them at a time."""
+    def sources(self) -> Iterator[tuple[slice, Buffer]]:
+        """The strings in buffers, `AT_ONCE` of them at a time."""
         forms = self._forms
         if forms.buffer is not None:
-            return [(at, forms.buffer.some(at)) for at, _ in parts(forms.buffer.starts)]
-        if forms.sources is None:
-            assert forms.objects is not None
-            some = parts(forms.objects)
-            forms.sources = [(at, in_memory(s) or Buffer.of(s.tolist())) for at, s in some]
-        return forms.sources
+            for places, _ in parts(forms.buffer.starts):
+                yield places, forms.buffer.some(places)
+            return
+        # One buffer of all would not stay in the processor's cache: hashing long strings took three times as long.
+        for places, some in parts(self.objects):
+            yield places, Buffer.of(some.tolist())
 
     def reshaped(self, shape: Sequence[int]) -> Strings:
         """The same strings in another shape."""
@@ -189,10 +189,17 @@ def _in_place(flat: Array, made: Array) -> bool:
     )
 
 
-def _fill(columns: Array, source: InMemory | Buffer) -> None:
+def _fill_from_objects(columns: Array, objects: Array) -> None:
+    """Numpy copies objects into strings of one size in one call, cut off or with zeros behind."""
+    for places, some in parts(objects):
+        table = some.astype(f"S{8 * len(columns)}").view("<u8")
+        columns[:, places] = table.reshape(len(some), len(columns)).T
+
+
+def _fill(columns: Array, source: Buffer) -> None:
     last = source.lengths >> 3
     for i, row in enumerate(columns):
-        word = source.whole_words(source.starts + (np.minimum(last, i) << 3))
+        word = source.words(source.starts + (np.minimum(last, i) << 3))
         np.bitwise_and(word, WORD_MASKS.take(source.lengths - 8 * i, mode="clip"), row)
 
 
@@ -210,4 +217,4 @@ def strings_in(buffer: Buffer, shape: Sequence[int]) -> Strings | Array:
     return Strings(_StringForms(None, buffer), shape)
 
 
-__all__ = ["AT_ONCE", "Strings", "strings_in", "together"]
+__all__ = ["Strings", "strings_in", "together"]

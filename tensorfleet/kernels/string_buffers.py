@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorfleet.base.types import Array
 from tensorfleet.kernels.parallel_for import in_parts
-from tensorfleet.kernels.string_memory import AT_ONCE, in_memory
 
+AT_ONCE = 16000  # strings; the words of so many stay in the processor's cache
 _PART = 10 * AT_ONCE  # strings that are worth a thread of their own
 # Fewer strings than this are done sooner one by one.
 MANY = 256
@@ -20,6 +20,7 @@ _LONGEST = 24  # letters of a number that is read in the buffer
 ZEROS = bytes(_LONGEST)
 WIDEST = 8  # words of a string that is short
 WORD_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # of so many bytes
+_SHORT = 24  # bytes of a string, on average
 _FEW = 16  # strings of a length: fewer are made one by one
 _LONGEST_MADE = 1 << 10
 _EXACT = 1 << 53
@@ -33,14 +34,8 @@ _NEIGHBOURS = [
 _POWERS = 10.0 ** np.arange(23)
 
 
-def lengths_of(texts: Sequence[bytes] | Array) -> Array:
-    """How long each string of a list or a vector is."""
-    if isinstance(texts, np.ndarray):
-        found = np.empty(len(texts), np.int64)
-        for places, some in parts(texts):
-            there = in_memory(some)
-            found[places] = lengths_of(some.tolist()) if there is None else there.lengths
-        return found
+def lengths_of(texts: Sequence[bytes]) -> Array:
+    """How long each string of a list is."""
     try:
         return np.frombuffer(bytes(map(len, texts)), np.uint8).astype(np.int64)
     except ValueError:  # some are longer than a byte can say
@@ -89,10 +84,12 @@ class Buffer:
     def of(cls, texts: Sequence[bytes]) -> Buffer:
         """The buffer of a list of strings."""
         data = b"\0".join([*texts, ZEROS])
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)  # sooner than to ask each for its length
-        if len(ends) == len(texts) + len(ZEROS):
-            starts = np.append(0, ends[: len(texts)] + 1)[: len(texts)]
-            return cls(data, starts, ends[: len(texts)] - starts, True)
+        # To look for the zeros between short strings is faster than to ask each for its length.
+        if len(data) <= _SHORT * len(texts):
+            ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 0)
+            if len(ends) == len(texts) + len(ZEROS):
+                starts = np.append(0, ends[: len(texts)] + 1)[: len(texts)]
+                return cls(data, starts, ends[: len(texts)] - starts, True)
         lengths = lengths_of(texts)
         return cls(data, np.cumsum(lengths + 1) - lengths - 1, lengths, True)
 
@@ -111,10 +108,6 @@ class Buffer:
     def text(self, i: int) -> bytes:
         """One of the strings."""
         return self.data[self.starts[i] : self.starts[i] + self.lengths[i]].tobytes()
-
-    def whole_words(self, places: Array) -> Array:
-        """Eight bytes each from some places on."""
-        return self.words(places)
 
     def words(self, places: Array, kind: str = "<u8") -> Array:
         """The bytes from some places on, as numbers."""

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+import psutil
+
 from tensorfleet.api.train.session_run_hook import SessionRunHook
 from tensorfleet.testing import fork_server as nursery
 from tensorfleet.testing.fork_server import Child
@@ -36,13 +38,12 @@ def free_addresses(**jobs: int) -> dict[str, list[str]]:
     return {job: [f"localhost:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
 
 
-def _state(pid: int) -> str | None:
-    """The state of a process (T: stopped), where the system provides it."""
+def _is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process that is there still."""
     try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return None
+        return psutil.Process(pid).status() == psutil.STATUS_STOPPED
+    except psutil.NoSuchProcess:
+        return True
 
 
 class ProcessCluster:
@@ -158,7 +159,7 @@ class ProcessCluster:
         self.signal(job, index, signal.SIGSTOP)
         pid = self._processes[job, index].pid
         limit = time.monotonic() + _START_SECONDS
-        while _state(pid) not in ("T", None) and time.monotonic() < limit:
+        while not _is_stopped(pid) and time.monotonic() < limit:
             time.sleep(0.002)
 
     def resume(self, job: str, index: int) -> None:

@@ -25,6 +25,7 @@ from tensorfleet.api.train.monitored_session import (
 )
 from tensorfleet.api.train.scaffold import Scaffold
 from tensorfleet.base import errors, logging
+from tensorfleet.base.files import isdir
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import (
@@ -472,7 +473,7 @@ class Estimator:
         path = checkpoint_path or latest_checkpoint(self._model_dir)
         if not path and self._warm_start_settings is not None:
             path = self._warm_start_settings.ckpt_to_initialize_from
-            path = latest_checkpoint(path) if os.path.isdir(path) else path
+            path = latest_checkpoint(path) if isdir(path) else path
         if not path:
             raise ValueError(f"Couldn't find trained model at {self._model_dir}.")
         return saving.export(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from typing import Any
 
@@ -15,7 +14,7 @@ from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.train.scaffold import Scaffold
 from tensorfleet.api.train.waiting import StallTimer
 from tensorfleet.base import errors, logging, settings
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import copy, exists, file_path, makedirs, rename
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, set_random_seed
 from tensorfleet.session.session import Session
@@ -48,7 +47,7 @@ def timestamped_folder(base: str) -> str:
     """A folder that does not exist yet, named by the time in seconds."""
     for _ in range(_MAX_ATTEMPTS):
         made = os.path.join(base, str(int(time.time())))
-        if not os.path.exists(made):
+        if not exists(made):
             return made
         time.sleep(1)  # the name has the seconds only
     raise RuntimeError(f"Failed to obtain a unique export directory name after {_MAX_ATTEMPTS} attempts.")
@@ -61,7 +60,7 @@ def export(
     modes = [mode for mode in _TAGS if functions.get(mode)]
     if not modes:
         raise ValueError(f"No valid modes for exporting found. Got {list(functions)}.")
-    target = timestamped_folder(local_path(base))
+    target = timestamped_folder(file_path(base))
     temporary = os.path.join(os.path.dirname(target), f"temp-{os.path.basename(target)}")
     builder = SavedModelBuilder(temporary)
     for i, mode in enumerate(modes):
@@ -69,9 +68,9 @@ def export(
     builder.save(as_text)
     for relative, source in (assets or {}).items():
         copied = os.path.join(temporary, "assets.extra", relative)
-        os.makedirs(os.path.dirname(copied), exist_ok=True)
-        shutil.copyfile(source, copied)
-    os.rename(temporary, target)
+        makedirs(os.path.dirname(copied))
+        copy(source, copied)
+    rename(temporary, target)
     return os.fsencode(target)
 
 

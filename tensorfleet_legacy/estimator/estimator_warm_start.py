@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tensorfleet.api.saved_model import names
 from tensorfleet.api.train.warm_start import warm_start
 from tensorfleet.base import logging
+from tensorfleet.base.files import exists
 
 
 class _Settings(NamedTuple):
@@ -45,7 +46,7 @@ def settings_of(given: Any) -> WarmStartSettings | None:
     if isinstance(given, (str, bytes, os.PathLike)):
         path = os.fsdecode(given)
         variables = os.path.join(path, names.VARIABLES_DIRECTORY, names.VARIABLES_FILE)
-        if os.path.exists(f"{variables}.index"):
+        if exists(f"{variables}.index"):
             logging.info("Warm-starting from a SavedModel")
             path = variables
         return WarmStartSettings(path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import glob
 import os
-import shutil
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.base import logging
+from tensorfleet.base import errors, logging
+from tensorfleet.base.files import isdir, listdir, rmtree
 from tensorfleet.base.naming import find
 from tensorfleet.base.properties import readonly
 from tensorfleet_legacy.internals.util.tf_decorator import fn_args
@@ -186,8 +187,9 @@ def _check_comparison(function: Any) -> None:
 
 def keep_last(folder: str, number: int | None) -> None:
     """Deletes all exports but the last ones; they are named by their time."""
-    if number is None or not os.path.isdir(folder):
+    if number is None or not isdir(folder):
         return
-    exports = sorted((e for e in os.listdir(folder) if len(e) == 10 and e.isdigit()), key=int)
+    exports = sorted((e for e in listdir(folder) if len(e) == 10 and e.isdigit()), key=int)
     for old in exports[:-number]:
-        shutil.rmtree(os.path.join(folder, old), ignore_errors=True)
+        with contextlib.suppress(errors.OpError):  # another task deletes it too
+            rmtree(os.path.join(folder, old))

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import shutil
 import threading
 import time
 
@@ -174,7 +173,6 @@ def test_a_corrupted_connection_ends_in_an_error_and_not_in_silence(cluster, add
     assert until_answered(cluster, counter) > 0
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
 def test_under_tls_corruption_never_changes_a_value(adding, silent, tmp_path, monkeypatch):
     _, marks, number, add, init = adding
     make_certificates(tmp_path, [])

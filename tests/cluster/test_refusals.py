@@ -19,8 +19,6 @@ SECONDS = 20
 KINDS = messages.KINDS
 SECRET = b"the right one"
 
-needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
-
 
 @pytest.fixture(autouse=True)
 def over_tcp(monkeypatch):
@@ -59,16 +57,15 @@ def certificates(tmp_path_factory):
     root = tmp_path_factory.mktemp("certificates")
     make_certificates(root / "good", [])
     make_certificates(root / "stranger", [])
-    extensions = "subjectAltName=DNS:localhost\nextendedKeyUsage="
-    for name, use, days in (
-        ("expired", extensions + "serverAuth,clientAuth", -1),
-        ("elsewhere", "subjectAltName=DNS:elsewhere.example\nextendedKeyUsage=serverAuth", 10),
-        ("not a server's", extensions + "clientAuth", 10),
-        ("not a client's", extensions + "serverAuth", 10),
+    for name, host, uses, days in (
+        ("expired", "localhost", ["server", "client"], -1),
+        ("elsewhere", "elsewhere.example", ["server"], 10),
+        ("not a server's", "localhost", ["client"], 10),
+        ("not a client's", "localhost", ["server"], 10),
     ):
         shutil.copytree(root / "good", root / name)
-        sign(root / name, "server", use, days)
-        sign(root / name, "client", use, days)
+        sign(root / name, "server", [host], uses, days)
+        sign(root / name, "client", [host], uses, days)
     shutil.copytree(root / "good", root / "mixed")
     shutil.copy(root / "stranger" / "client.pem", root / "mixed" / "client.pem")
     shutil.copy(root / "stranger" / "client.key", root / "mixed" / "client.key")
@@ -138,7 +135,6 @@ def test_a_wrong_token_is_refused_before_anything_is_read(serve, parsed, monkeyp
     assert parsed
 
 
-@needs_openssl
 @pytest.mark.parametrize(
     "shown",
     ["no TLS", "no certificate", "stranger", "expired", "mixed", "not a client's", "an old TLS"],
@@ -173,7 +169,6 @@ def test_a_wrong_certificate_is_refused_before_anything_is_read(
     assert parsed
 
 
-@needs_openssl
 @pytest.mark.parametrize("shown", ["stranger", "expired", "elsewhere", "not a server's"])
 def test_a_client_refuses_a_server_with_a_wrong_certificate(serve, monkeypatch, certificates, shown):
     tf.fleet.secure(token=SECRET, tls=certificates / shown)
@@ -183,7 +178,6 @@ def test_a_client_refuses_a_server_with_a_wrong_certificate(serve, monkeypatch, 
         connection.connect(f"localhost:{port}", SECRET, messages.Hello("test"), SECONDS)
 
 
-@needs_openssl
 @pytest.mark.parametrize("mutual", [False, True])
 def test_a_cluster_over_tls(certificates, mutual):
     tf.fleet.secure(token="a secret", tls=certificates / "good", mutual=mutual)
@@ -203,7 +197,6 @@ def test_a_cluster_over_tls(certificates, mutual):
             server.stop()
 
 
-@needs_openssl
 def test_tls_at_one_end_only_is_an_error(serve, monkeypatch, certificates):
     tf.fleet.secure(token=SECRET, tls=certificates / "good")
     secured = serve()
@@ -216,7 +209,6 @@ def test_tls_at_one_end_only_is_an_error(serve, monkeypatch, certificates):
         connection.connect(f"localhost:{plain_one}", SECRET, messages.Hello("test"), SECONDS)
 
 
-@needs_openssl
 def test_a_private_key_that_others_can_read_is_not_used(certificates, tmp_path):
     shutil.copytree(certificates / "good", tmp_path / "certs")
     (tmp_path / "certs" / "server.key").chmod(0o644)

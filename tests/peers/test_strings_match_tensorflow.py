@@ -69,6 +69,13 @@ PATTERNS = [
     ),
     *(b"\\x{65E5}.", b"hello|aab", b"(?i:HE)llo", b"h(?i)ELLO", b"[\\d_A]+", b"\\C*", b"\\zz", b"", b"[]a]+"),
 ]
+# So many strings that they are matched as the lines of one text; the second list has lines within strings.
+MANY = [*TEXTS, b"", b"aaa bbb", b"\xff a\xfe", b"a\0b", b"ba a"]
+ONE_LINE = [t for t in MANY if b"\n" not in t]
+LINE_PATTERNS = [
+    *(b"^a|b$", b"(?m)^a", b"\\Aa", b"a\\z", b"[^a]", b"\\s*", b"(?s).", b"\\b", b"\\B", b"\\W+", b"(?U)a+"),
+    *(b"(a|ab)(c|bcd)?", b"(?-s:.)", b"\\Qb", b"x*", b"$", b"^", b"(?i)A", b"(?P<n>a)b", b"\\C", b"\n|a"),
+]
 REWRITES = [
     (b"x*", b"-"),
     (b"o", b"0"),
@@ -113,6 +120,18 @@ VALUES = {
     "base64": lambda tf: [tf.encode_base64(LONG, pad=p) for p in (False, True)],
     "base64 back": call("decode_base64", [b"YQ", b"YQ==", b"YWI", b"YWJj", b"__79", b""]),
     **{f"match {p!r}": call("strings.regex_full_match", TEXTS, p) for p in PATTERNS},
+    **{
+        f"match {len(texts)} {p!r}": call("strings.regex_full_match", texts, p)
+        for p in [*PATTERNS, *LINE_PATTERNS]
+        for texts in (MANY, ONE_LINE)
+    },
+    **{
+        f"replace {len(texts)} {p!r}": lambda tf, p=p, texts=texts: [
+            tf.regex_replace(texts, p, r) for r in (b"-", rb"<\0>", b"\n", b"")
+        ]
+        for p in [*PATTERNS, *LINE_PATTERNS]
+        for texts in (MANY, ONE_LINE)
+    },
     "match tensor": lambda tf: tf.strings.regex_full_match(TEXTS, tf.constant(b"h.*o")),
     **{
         f"replace {p!r} {r!r}": lambda tf, p=p, r=r: [
@@ -229,6 +248,11 @@ ERRORS = {
             (b"(a)\\1", "invalid escape sequence: \\1"),
             (b"[a", "missing ]: [a"),
             (b"*", "no argument for repetition operator: *"),
+            (b"a)", "unexpected ): a)"),
+            (b"\\", "trailing \\"),
+            (b"[b-a]", "invalid character class range: b-a"),
+            (b"a{1001}", "invalid repetition size: {1001}"),
+            (b"((a{100}){100}){100}", "invalid repetition size: {100}"),
         )
     },
 }

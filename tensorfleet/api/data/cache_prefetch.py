@@ -16,6 +16,8 @@ from tensorfleet.api.data.nodes import ColumnSlices, DatasetRun, DerivedRun, Nod
 from tensorfleet.api.data.ragged import nested
 from tensorfleet.api.data.record_origin import Place
 from tensorfleet.base import errors
+from tensorfleet.base.file_systems import file_system
+from tensorfleet.base.files import exists, file_path, makedirs, remove, rename
 from tensorfleet.base.formats.records import RecordReader, TFRecordWriter
 from tensorfleet.base.formats.varint import read_varint, write_varint
 from tensorfleet.graph.sparse_tensor import SparseTensorValue
@@ -246,15 +248,15 @@ class FileCache(Node):
 
     def __init__(self, source: Node, name: str) -> None:
         self._source = source
-        self._name = name
+        self._name = file_path(name)
 
     def start(self, step: ExecutionContext) -> DatasetRun:
         """From the file if it is complete, else from the source."""
-        if os.path.exists(self._name + ".records"):
+        if exists(self._name + ".records"):
             return _Stored(RecordReader(self._name + ".records"))
         lock = self._name + "_0.lockfile"
         # The words are TensorFlow's. Two writers of one cache would mix their elements.
-        if os.path.exists(lock):
+        if exists(lock):
             raise errors.AlreadyExistsError(
                 None,
                 None,
@@ -309,9 +311,8 @@ def _read(data: bytes) -> tuple[Element, Place]:
 class _Storing(DerivedRun):
     def __init__(self, source: DatasetRun, name: str, lock: str) -> None:
         super().__init__(source)
-        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        with open(lock, "w"):
-            pass
+        makedirs(os.path.dirname(name) or ".")
+        file_system(lock).open(lock, "wb").close()
         self._name, self._lock = name, lock
         self._writer: TFRecordWriter | None = TFRecordWriter(name + ".part")
 
@@ -323,8 +324,8 @@ class _Storing(DerivedRun):
                 self._writer.close()
                 self._writer = None
                 # The name appears when the file is complete: a reader never sees half of it.
-                os.replace(self._name + ".part", self._name + ".records")
-                os.unlink(self._lock)
+                rename(self._name + ".part", self._name + ".records", overwrite=True)
+                remove(self._lock)
             else:
                 for i in range(block.size):
                     place = None if block.places is None else block.places[i]
@@ -342,8 +343,8 @@ class _Storing(DerivedRun):
             self._writer.close()
             self._writer = None
             for name in (self._name + ".part", self._lock):
-                with contextlib.suppress(FileNotFoundError):  # the user may have cleared the folder
-                    os.unlink(name)
+                with contextlib.suppress(errors.NotFoundError):  # the user may have cleared the folder
+                    remove(name)
 
 
 class _Stored(DatasetRun):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import csv
 import gzip
+import io
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from tensorfleet.base import dtypes
 from tensorfleet.base import files as gfile
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.errors import OpError, invalid
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, TensorLike
@@ -319,7 +321,11 @@ def _rows(
     if packed not in ("", "GZIP"):
         raise ValueError(f"compression_type ({packed}) is not supported")
     quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    with open(name, newline="") if not packed else gzip.open(name, "rt", newline="") as file:
+    path = gfile.file_path(name)
+    with (
+        file_system(path).open(path, "rb") as stored,
+        io.TextIOWrapper(gzip.open(stored) if packed else stored, encoding="utf-8", newline="") as file,
+    ):
         yield from csv.reader(file, delimiter=delimiter, quoting=quoting)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +12,7 @@ from tensorfleet.api.saved_model.signatures import op_signature_def, predict_sig
 from tensorfleet.api.train.saver import Saver, all_saveable_objects
 from tensorfleet.api.variables.lists import global_variables_initializer, local_variables_initializer
 from tensorfleet.base import logging
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import GFile, copy, exists, file_path, listdir, makedirs, rename, whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, add_to_collection, get_collection, get_default_graph
@@ -38,13 +37,13 @@ class _ModelWriter:
     def __init__(self, export_dir: PathLike) -> None:
         from tensorfleet.base.protos import SavedModel
 
-        folder = local_path(export_dir)
-        if os.path.exists(folder) and os.listdir(folder):
+        folder = file_path(export_dir)
+        if exists(folder) and listdir(folder):
             raise AssertionError(
                 f"Export directory {folder} already exists, and isn't empty. Please choose a different export "
                 "directory, or delete all the contents of the specified directory."
             )
-        os.makedirs(folder, exist_ok=True)
+        makedirs(folder)
         self._export_dir = folder
         self._saved_model = SavedModel(saved_model_schema_version=names.SCHEMA_VERSION)
         self._has_saved_variables = False
@@ -61,9 +60,9 @@ class _ModelWriter:
             content = self._saved_model.SerializeToString(deterministic=True)
         # Servers poll the directory: the file appears whole, by a rename, or not at all.
         temporary = f"{path}.tmp{os.getpid()}"
-        with open(temporary, "wb") as f:
+        with GFile(temporary, "wb") as f:
             f.write(content)
-        os.replace(temporary, path)
+        rename(temporary, path, overwrite=True)
         logging.info("SavedModel written to: %s", path)
         return path.encode()
 
@@ -73,15 +72,15 @@ class _ModelWriter:
             logging.info("No assets to save.")
             return []
         folder = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
-        os.makedirs(folder, exist_ok=True)
+        makedirs(folder)
         taken: dict[str, str] = {}
         noted = []
         for tensor in assets:
             source = _asset_path(tensor)
             filename = _free_name(source, taken)
             target = os.path.join(folder, filename)
-            if not os.path.exists(target):
-                shutil.copyfile(source, target)
+            if not exists(target):
+                copy(source, target)
             noted.append(_asset(filename, tensor))
         logging.info("Assets written to: %s", folder)
         return noted
@@ -100,7 +99,7 @@ class _ModelWriter:
 
     def _save_variables(self, sess: BaseSession, saver: Saver | None) -> Saver:
         folder = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY)
-        os.makedirs(folder, exist_ok=True)
+        makedirs(folder)
         saver = saver or _default_saver()
         path = os.path.join(folder, names.VARIABLES_FILE)
         saver.save(sess, path, write_meta_graph=False, write_state=False)
@@ -287,13 +286,12 @@ def _asset_path(tensor: object) -> str:
     value = tensor.op._attrs["value"].item()
     if not value:
         raise ValueError(f"Invalid asset filepath tensor {tensor}: it is empty.")
-    return local_path(value)
+    return file_path(value)
 
 
 def _free_name(source: str, taken: dict[str, str]) -> str:
     """The file's name in the model; files of the same name but other content get a name of their own."""
-    with open(source, "rb") as f:
-        content = hashlib.sha256(f.read()).hexdigest()
+    content = hashlib.sha256(whole_file(source)).hexdigest()
     base = name = os.path.basename(source)
     number = 0
     while taken.setdefault(name, content) != content:

@@ -11,6 +11,7 @@ from tensorfleet.api.saved_model.loader import load, parse_saved_model
 from tensorfleet.api.train.checkpoint_reader import NewCheckpointReader
 from tensorfleet.api.train.checkpoint_state import checkpoint_exists
 from tensorfleet.api.train.saver import Saver, import_meta_graph
+from tensorfleet.base.files import GFile, exists, whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.graph import Graph
@@ -133,7 +134,7 @@ def freeze_graph_with_def_protos(
             _names(variable_names_blacklist) or None,
         )
     if output_graph:
-        with open(output_graph, "wb") as f:
+        with GFile(output_graph, "wb") as f:
             f.write(frozen.SerializeToString())
     return frozen
 
@@ -173,7 +174,7 @@ def _of_saved_model(folder: PathLike, tags: list[str]) -> GraphDef:
 
 
 def _existing(path: PathLike) -> str:
-    if not os.path.exists(path):
+    if not exists(path):
         raise OSError(f"Input file '{path}' does not exist!")
     return os.fspath(path)
 
@@ -181,8 +182,7 @@ def _existing(path: PathLike) -> str:
 def _message(path: PathLike, message: _Message, binary: bool) -> _Message:
     from google.protobuf import text_format
 
-    with open(_existing(path), "rb") as f:
-        content = f.read()
+    content = whole_file(_existing(path))
     if binary:
         message.ParseFromString(content)
         return message

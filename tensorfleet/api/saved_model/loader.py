@@ -10,7 +10,7 @@ from tensorfleet.api.saved_model import names
 from tensorfleet.api.saved_model.signatures import load_op_from_signature_def
 from tensorfleet.api.train.saver import Saver, all_saveable_objects, import_with_elements
 from tensorfleet.base import logging
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import exists, file_path, whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.graph import Graph
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 )
 def maybe_saved_model_directory(export_dir: PathLike) -> bool:
     """Whether a directory holds the file of a SavedModel."""
-    return any(os.path.exists(path) for path in _files(export_dir))
+    return any(exists(path) for path in _files(export_dir))
 
 
 def _files(export_dir: PathLike) -> list[str]:
-    folder = local_path(export_dir)
+    folder = file_path(export_dir)
     return [os.path.join(folder, name) for name in (names.MODEL_FILE, names.MODEL_TEXT_FILE)]
 
 
@@ -47,14 +47,13 @@ def parse_saved_model(export_dir: PathLike) -> SavedModel:
     from tensorfleet.base.protos import SavedModel
 
     binary, text = _files(export_dir)
-    path = binary if os.path.exists(binary) else text
-    if not os.path.exists(path):
+    path = binary if exists(binary) else text
+    if not exists(path):
         raise OSError(
-            f"SavedModel file does not exist at: {local_path(export_dir)}/"
+            f"SavedModel file does not exist at: {file_path(export_dir)}/"
             f"{{{names.MODEL_TEXT_FILE}|{names.MODEL_FILE}}}"
         )
-    with open(path, "rb") as f:
-        content = f.read()
+    content = whole_file(path)
     try:
         return SavedModel.FromString(content) if path == binary else text_format.Parse(content, SavedModel())
     except (message.DecodeError, text_format.ParseError, UnicodeDecodeError) as e:
@@ -86,7 +85,7 @@ class SavedModelLoader:
     """Loads a SavedModel, as a whole or step by step: its graph, its variables, then its init op."""
 
     def __init__(self, export_dir: PathLike) -> None:
-        self._export_dir = local_path(export_dir)
+        self._export_dir = file_path(export_dir)
         self._model = parse_saved_model(export_dir)
 
     export_dir: str = readonly("_export_dir", "The directory of the model.")

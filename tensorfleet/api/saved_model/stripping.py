@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorfleet.base import logging
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import GFile, exists, whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.graph.subgraph import extract_sub_graph, remove_training_nodes
 from tensorfleet.graph.tensor_proto import make_ndarray, make_tensor_proto
@@ -88,15 +87,14 @@ def strip_unused_from_files(
 
     from tensorfleet.base.protos import GraphDef
 
-    if not os.path.exists(local_path(input_graph)):
+    if not exists(input_graph):
         logging.error("Input graph file '%s' does not exist!", input_graph)
         return
     if not output_node_names:
         logging.error("You need to supply the name of a node to --output_node_names.")
         return
     graph_def = GraphDef()
-    with open(local_path(input_graph), "rb") as f:
-        content = f.read()
+    content = whole_file(input_graph)
     if input_binary:
         graph_def.ParseFromString(content)
     else:
@@ -105,7 +103,7 @@ def strip_unused_from_files(
         graph_def, input_node_names.split(","), output_node_names.split(","), placeholder_type_enum
     )
     text = stripped.SerializeToString() if output_binary else text_format.MessageToString(stripped).encode()
-    with open(local_path(output_graph), "wb") as f:
+    with GFile(output_graph, "wb") as f:
         f.write(text)
     logging.info("%d ops in the final graph.", len(stripped.node))
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tensorfleet.base import errors, logging
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as errors_about
-from tensorfleet.base.files import isdir, local_path, makedirs
+from tensorfleet.base.files import exists, file_path, isdir, makedirs
 from tensorfleet.base.formats.records import framed, tf_record_iterator
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.exit_threads import started
@@ -61,7 +62,7 @@ class EventFile:
     def write(self, events: list[bytes]) -> None:
         """Appends serialized events."""
         with errors_about(self._folder):
-            if self._file is None or not os.path.exists(self._file.name):
+            if self._file is None or not file_system(self._file.name).exists(self._file.name):
                 self.close()
                 self._file = self._create()
                 self._file.write(framed(_first_event()))
@@ -83,14 +84,15 @@ class EventFile:
     def _create(self) -> BinaryIO:
         import socket
 
-        os.makedirs(self._folder, exist_ok=True)
+        files = file_system(self._folder)
+        files.makedirs(self._folder)
         # Two writers in one second get two files: "x" refuses a file that is there, and the next second is
         # tried.
         second = int(time.time())
         while True:
             name = f"{self._prefix}.out.tfevents.{second:010d}.{socket.gethostname()}{self._suffix}"
             try:
-                return open(os.path.join(self._folder, name), "xb")
+                return files.open(os.path.join(self._folder, name), "xb")
             except FileExistsError:
                 second += 1
 
@@ -247,8 +249,9 @@ class EventFileWriter:
         filename_suffix: str | None = None,
     ) -> None:
         self._logdir = str(logdir)
-        folder = os.path.abspath(local_path(self._logdir))
-        if os.path.exists(folder) and not isdir(folder):
+        folder = file_path(self._logdir)
+        folder = file_system(folder).absolute(folder)
+        if exists(folder) and not isdir(folder):
             raise errors.FailedPreconditionError(None, None, f"{self._logdir} is not a directory")
         makedirs(folder)
         self._queue = _EventQueue(EventFile(folder, filename_suffix or ""), max_queue, flush_secs)

@@ -6,6 +6,7 @@ import abc
 import os
 from typing import Any, TypeVar
 
+from tensorfleet.base.files import GFile, makedirs
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import get_default_graph
@@ -66,7 +67,7 @@ def write_plugin_assets(logdir: str, graph: Graph) -> None:
     """Writes the files of all instances below a folder: `plugins/<plugin_name>/<name>`."""
     for asset in get_all_plugin_assets(graph):
         folder = os.path.join(logdir, "plugins", str(asset.plugin_name))
-        os.makedirs(folder, exist_ok=True)
+        makedirs(folder)
         for name, content in asset.assets().items():
-            with open(os.path.join(folder, name), "wb") as file:
+            with GFile(os.path.join(folder, name), "wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)

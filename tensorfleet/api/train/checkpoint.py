@@ -13,6 +13,7 @@ from tensorfleet.api.train.saveables import SaveableObject, SaveSpec
 from tensorfleet.api.train.saver import Saver
 from tensorfleet.api.variables.variable import ResourceVariable, Variable
 from tensorfleet.base import dtypes
+from tensorfleet.base.files import file_path, makedirs
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import constant
 from tensorfleet.graph.operation import Operation, Tensor
@@ -89,7 +90,7 @@ class Checkpoint:
         if saver is None:
             held: dict[str, Any] = {**objects.variables(), GRAPH_KEY: _GraphSaveable(text)}
             saver = self._savers[text] = Saver(held, max_to_keep=0)
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        makedirs(os.path.dirname(file_path(path)) or ".")
         saver.save(session, path, write_meta_graph=False, write_state=False)
         return path
 

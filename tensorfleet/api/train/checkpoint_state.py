@@ -6,11 +6,13 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from glob import escape, glob
+from glob import escape
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, logging
-from tensorfleet.base.files import local_path
+from tensorfleet.base.file_systems import file_system, is_remote
+from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.atomic_files import remove_files, sync_in_background, whole_file
 from tensorfleet.base.formats.checkpoint_reader import is_complete
 from tensorfleet.base.formats.checkpoint_writer import index_file
@@ -51,8 +53,8 @@ def generate_checkpoint_state_proto(
             f"timestamps {list(stamps)})"
         )
     # Relative paths let a directory be moved or mounted elsewhere together with its checkpoints.
-    if not os.path.isabs(save_dir):
-        paths = [p if os.path.isabs(p) else os.path.relpath(p, save_dir or ".") for p in paths]
+    if not _is_absolute(save_dir):
+        paths = [p if _is_absolute(p) else os.path.relpath(p, save_dir or ".") for p in paths]
     return CheckpointState(
         model_checkpoint_path=paths[-1],
         all_model_checkpoint_paths=paths,
@@ -97,7 +99,7 @@ def write_state(
     """Writes the file in one go; with `relative`, so that the directory can be moved."""
     from google.protobuf import text_format
 
-    path = local_path(_state_path(save_dir, latest_filename))
+    path = file_path(_state_path(save_dir, latest_filename))
     if relative:
         latest = _relative(latest, save_dir)
         paths = [_relative(p, save_dir) for p in paths or ()]
@@ -111,8 +113,16 @@ def write_state(
         f.write(text_format.MessageToString(state).encode())
 
 
+def _is_absolute(path: str) -> bool:
+    return os.path.isabs(path) or is_remote(path)
+
+
 def _relative(path: str, save_dir: str) -> str:
-    return os.path.relpath(path, save_dir) if os.path.isabs(path) else path
+    return os.path.relpath(path, save_dir) if _is_absolute(path) else path
+
+
+def _completed(folder: str, path: str) -> str:
+    return path if is_remote(path) else os.path.join(folder, path)
 
 
 @export(
@@ -130,24 +140,25 @@ def get_checkpoint_state(
 
     folder = os.fspath(checkpoint_dir)
     folder = folder.decode() if isinstance(folder, bytes) else folder
-    path = local_path(_state_path(folder, latest_filename))
-    if not os.path.exists(path):
-        return None
+    path = file_path(_state_path(folder, latest_filename))
+    with file_errors(path):
+        if not file_system(path).exists(path):
+            return None
     try:
-        with open(path, encoding="utf-8") as f:
-            state = text_format.Merge(f.read(), CheckpointState())
+        with file_system(path).open(path, "rb") as f:
+            state = text_format.Merge(f.read().decode(), CheckpointState())
     except (OSError, UnicodeDecodeError, text_format.ParseError) as e:
         logging.warning("%s: %s", type(e).__name__, e)
         logging.warning("%s: Checkpoint ignored", path)
         return None
     if not state.model_checkpoint_path:
         raise ValueError(f"Invalid checkpoint state loaded from {checkpoint_dir}")
-    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
+    state.model_checkpoint_path = _completed(folder, state.model_checkpoint_path)
     for i, name in enumerate(state.all_model_checkpoint_paths):
-        state.all_model_checkpoint_paths[i] = os.path.join(folder, name)
+        state.all_model_checkpoint_paths[i] = _completed(folder, name)
     # Only a machine that went down can have lost a checkpoint that a finished save wrote:
     # docs/decisions/0012. On others a damaged checkpoint stays an error.
-    if os.stat(path).st_mtime < _machine_started():
+    if not is_remote(path) and os.stat(path).st_mtime < _machine_started():
         _skip_incomplete(state)
     return state
 
@@ -161,7 +172,7 @@ def _skip_incomplete(state: CheckpointState) -> None:
     """Names the checkpoint before the latest if the latest was not synced before the machine went down."""
     latest = state.model_checkpoint_path
     for path in [latest, *reversed(state.all_model_checkpoint_paths)]:
-        if is_complete(local_path(path)):
+        if is_complete(file_path(path)):
             if path != latest:
                 logging.error(
                     "%s was not on disk yet when the machine went down; going on from %s", latest, path
@@ -188,12 +199,13 @@ def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = No
 
 def _main_files(prefix: PathLike) -> list[str]:
     """The files whose presence makes a checkpoint: an index, or the single file of the older format."""
-    path = local_path(prefix)
+    path = file_path(prefix)
     return next((found for p in (index_file(path), path) if (found := _matching(p))), [])
 
 
 def _matching(path: str) -> list[str]:
-    return [path] if os.path.exists(path) else glob(path)
+    with file_errors(path):
+        return [path] if file_system(path).exists(path) else file_system(path).glob(path)
 
 
 @export(
@@ -217,7 +229,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
     for prefix in checkpoint_prefixes:
         files = _main_files(prefix)
         if files:
-            times.append(os.stat(files[0]).st_mtime)
+            times.append(file_system(files[0]).mtime_ns(files[0]) / 1e9)
     return times
 
 
@@ -226,7 +238,7 @@ def remove_checkpoint(
     checkpoint_prefix: PathLike, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Deletes the files of a checkpoint, its MetaGraph included."""
-    path = local_path(checkpoint_prefix)
+    path = file_path(checkpoint_prefix)
     if not path:
         raise errors.InvalidArgumentError(None, None, "remove_checkpoint needs the path of a checkpoint.")
     remove_files(_files(path, meta_graph_suffix))
@@ -234,14 +246,15 @@ def remove_checkpoint(
 
 def start_sync(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
     """Starts to sync a checkpoint to disk in a thread. When this returns, the one before it is synced."""
-    sync_in_background(_files(local_path(checkpoint_prefix), meta_graph_suffix))
+    sync_in_background(_files(file_path(checkpoint_prefix), meta_graph_suffix))
 
 
 def _files(path: str, meta_graph_suffix: str) -> list[str]:
     """The files of a checkpoint, the index first: without it the others are no checkpoint."""
-    data = glob(escape(path) + ".data-?????-of-?????")
+    system = file_system(path)
+    data = system.glob(escape(path) + ".data-?????-of-?????")
     names = [index_file(path), meta_graph_filename(path, meta_graph_suffix), *data, path]
-    return [name for name in names if os.path.isfile(name)]
+    return [name for name in names if system.isfile(name)]
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

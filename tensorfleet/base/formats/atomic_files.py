@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tensorfleet.base import logging
+from tensorfleet.base.file_systems import file_system, is_remote
 from tensorfleet.base.files import _errors_about as file_errors
 from tensorfleet.base.platform.exit_threads import beside, started
 
@@ -21,17 +22,19 @@ _MIN_SLOW_FREE_BYTES = 1 << 20  # bytes that take a while to free
 def whole_file(path: str) -> Iterator[Any]:
     """A file to write in; at the end it becomes `path`. Where it takes the place of another, its bytes are on disk first."""
     temporary = f"{path}.tempstate{uuid.uuid4().hex}"
+    files = file_system(path)
     with file_errors(path):
         try:
-            with open(temporary, "wb") as f:
+            with files.open(temporary, "wb") as f:
                 yield f
                 f.flush()
-                if replaces := os.path.exists(path):
+                # A store that has taken a file keeps it.
+                if replaces := not is_remote(path) and os.path.exists(path):
                     os.fsync(f.fileno())
-            os.replace(temporary, path)
+            files.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.remove(temporary)
+                files.remove(temporary)
             raise
         if replaces:
             sync_folder(path)
@@ -98,7 +101,8 @@ def wait_for_disk() -> None:
 
 
 def sync_now(paths: Sequence[str]) -> None:
-    """Puts files, and the names they have, on disk."""
+    """Puts files, and the names they have, on disk. Remote files are there already."""
+    paths = [path for path in paths if not is_remote(path)]
     for path in paths:
         sync_file(path)
     for folder in {os.path.dirname(path) for path in paths}:
@@ -107,7 +111,7 @@ def sync_now(paths: Sequence[str]) -> None:
 
 def _sync_all(paths: Sequence[str]) -> None:
     try:
-        sync_now([path for path in paths if os.path.exists(path)])
+        sync_now([path for path in paths if not is_remote(path) and os.path.exists(path)])
     except FileNotFoundError:
         pass  # deleted meanwhile: nobody needs it on disk
     except OSError as e:
@@ -123,9 +127,9 @@ def remove_files(paths: Sequence[str]) -> None:
     """Deletes files; the space of large ones is freed in the background."""
     freed = []
     for path in paths:
-        if os.path.getsize(path) >= _MIN_SLOW_FREE_BYTES:
+        if not is_remote(path) and os.path.getsize(path) >= _MIN_SLOW_FREE_BYTES:
             freed.append(os.open(path, os.O_RDONLY))  # the bytes stay while somebody has them open
-        os.remove(path)
+        file_system(path).remove(path)
     if freed:
         beside(_close_all, (freed,), "free_disk")
 

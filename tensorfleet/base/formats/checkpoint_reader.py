@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -13,8 +12,9 @@ from google.protobuf.message import DecodeError
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as file_errors
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.checkpoint_writer import (
     CHUNK_BYTES,
     data_file,
@@ -38,12 +38,13 @@ class BundleReader:
     def __init__(self, prefix: PathLike) -> None:
         from tensorfleet.base.protos import BundleEntryProto, BundleHeaderProto
 
-        self.prefix = local_path(prefix)
+        self.prefix = file_path(prefix)
         path = index_file(self.prefix)
-        if not os.path.isfile(path):
-            raise _no_checkpoint(self.prefix)
-        with file_errors(path), open(path, "rb") as f:
-            content = f.read()
+        with file_errors(path):
+            if not file_system(path).isfile(path):
+                raise _no_checkpoint(self.prefix)
+            with file_system(path).open(path, "rb") as f:
+                content = f.read()
         with unreadable(path):
             table = read_table(content)
             header = BundleHeaderProto.FromString(table.pop(b""))
@@ -120,12 +121,12 @@ class BundleReader:
         path = data_file(self.prefix, entry.shard_id, self.shards)
         content = np.empty(entry.size, np.uint8)
         crc = 0
-        with file_errors(path), open(path, "rb", buffering=0) as f:
+        with file_errors(path), file_system(path).open(path, "rb", buffering=0) as f:
             f.seek(entry.offset)
             view = content.data
             done = 0
             # Straight into the result, with the checksum while each piece is in the processor's cache.
-            while done < entry.size and (got := f.readinto(view[done : done + CHUNK_BYTES])):
+            while done < entry.size and (got := f.readinto(view[done : done + CHUNK_BYTES])):  # type: ignore[attr-defined] # not in BinaryIO
                 crc = crc32c(content[done : done + got], crc)
                 done += got
         if done < entry.size:
@@ -212,7 +213,8 @@ def is_complete(prefix: str) -> bool:
     """Whether there is a checkpoint of that name, and its files are as long as its index says. Reads the index only."""
     try:
         reader = BundleReader(prefix)
-        sizes = [os.path.getsize(data_file(prefix, i, reader.shards)) for i in range(reader.shards)]
+        getsize = file_system(prefix).getsize
+        sizes = [getsize(data_file(prefix, i, reader.shards)) for i in range(reader.shards)]
         return all(e.offset + e.size <= sizes[e.shard_id] for e in reader.entries.values())
     except (OSError, IndexError, errors.OpError):
-        return os.path.isfile(prefix)  # the older format is one file
+        return file_system(prefix).isfile(prefix)  # the older format is one file

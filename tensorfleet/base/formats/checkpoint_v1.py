@@ -5,15 +5,15 @@ The empty key says which tensors there are and how they were cut; each part is u
 
 from __future__ import annotations
 
-import os
-from glob import escape, glob
+from glob import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as file_errors
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.checkpoint_reader import BundleReader, unreadable
 from tensorfleet.base.formats.checkpoint_writer import index_file, shape_of
 from tensorfleet.base.formats.table import read_table
@@ -31,12 +31,12 @@ class OldReader(BundleReader):
     def __init__(self, prefix: PathLike) -> None:
         from tensorfleet.base.protos import BundleEntryProto, SavedTensorSlices
 
-        self.prefix = local_path(prefix)
+        self.prefix = file_path(prefix)
         self.shards = 0
         self.entries: dict[bytes, BundleEntryProto] = {}
         self._parts: dict[bytes, bytes] = {}
         for path in old_files(self.prefix):
-            with file_errors(path), open(path, "rb") as f:
+            with file_errors(path), file_system(path).open(path, "rb") as f:
                 content = f.read()
             with unreadable(path):
                 table = read_table(content)
@@ -93,14 +93,17 @@ def _elements(proto: TensorProto, dtype: DType) -> np.ndarray:
 
 def old_files(prefix: str) -> list[str]:
     """The files of a checkpoint of the older format."""
-    if os.path.isfile(prefix):
+    files = file_system(prefix)
+    if files.isfile(prefix):
         return [prefix]
-    return sorted(glob(prefix)) or sorted(glob(escape(prefix) + "-?????-of-?????"))
+    return sorted(files.glob(prefix)) or sorted(files.glob(escape(prefix) + "-?????-of-?????"))
 
 
 def open_checkpoint(prefix: PathLike) -> BundleReader:
     """A reader of a checkpoint, of whichever format it is; NotFoundError when there is none."""
-    path = local_path(prefix)
-    if not os.path.isfile(index_file(path)) and old_files(path):
+    path = file_path(prefix)
+    with file_errors(path):
+        older = not file_system(path).isfile(index_file(path)) and bool(old_files(path))
+    if older:
         return OldReader(path)
     return BundleReader(path)

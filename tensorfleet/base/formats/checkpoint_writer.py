@@ -12,15 +12,16 @@ import struct
 import threading
 import uuid
 from collections.abc import Sequence
-from glob import escape, glob
+from glob import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as file_errors
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.atomic_files import sync_now, whole_file
 from tensorfleet.base.formats.crc import crc32c, mask
 from tensorfleet.base.formats.table import write_table
@@ -51,14 +52,15 @@ class BundleWriter:
     """
 
     def __init__(self, prefix: PathLike) -> None:
-        self._prefix = local_path(prefix)
+        self._prefix = file_path(prefix)
+        self._files = file_system(self._prefix)
         self._entries: dict[str, Any] = {}
         self._slices: dict[bytes, Any] = {}
         self._offset = 0
         self._temporary = f"{data_file(self._prefix, 0, 1)}.tempstate{uuid.uuid4().hex}"
         _make_folder(self._prefix)
         with file_errors(self._temporary):
-            self._file = open(self._temporary, "wb")  # noqa: SIM115
+            self._file = self._files.open(self._temporary, "wb")
 
     def __enter__(self) -> BundleWriter:
         return self
@@ -154,15 +156,15 @@ class BundleWriter:
         with contextlib.suppress(OSError):  # the disk may be full still
             self._file.close()
         with contextlib.suppress(FileNotFoundError):
-            os.remove(self._temporary)
+            self._files.remove(self._temporary)
 
 
 def _make_folder(prefix: str) -> None:
     """Makes the directory of a checkpoint, one level at most. Other shards may do the same at this moment."""
-    folder = os.path.dirname(prefix)
-    if folder and not os.path.isdir(folder):
-        with file_errors(folder), contextlib.suppress(FileExistsError):
-            os.mkdir(folder)
+    folder, files = os.path.dirname(prefix), file_system(prefix)
+    with file_errors(folder), contextlib.suppress(FileExistsError):
+        if folder and not files.isdir(folder):
+            files.mkdir(folder)
 
 
 def fixed_length(length: int) -> bytes:
@@ -200,7 +202,8 @@ def publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> Non
 
 def _publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> None:
     count = len(files)
-    replaced = os.path.exists(index_file(prefix))
+    system = file_system(prefix)
+    replaced = system.exists(index_file(prefix))
     # Other numbers of files have other names already.
     aside = replaced and _count_in_use(prefix) == count
     used = count + 1 if aside else count
@@ -208,29 +211,30 @@ def _publish(prefix: str, files: Sequence[str], entries: dict[bytes, Any]) -> No
     with file_errors(prefix):
         try:
             for source, place in zip(files, places, strict=True):
-                os.replace(source, place)
+                system.replace(source, place)
             if replaced:
                 sync_now(places)
             write_index(prefix, used, entries)
         except BaseException:
             for path in (*files, *places):
                 with contextlib.suppress(OSError):
-                    os.remove(path)
+                    system.remove(path)
             raise
         if aside:
             places = _usual_names(prefix, places, entries)
-        for path in set(glob(escape(prefix) + ".data-?????-of-?????")) - set(places):
-            os.remove(path)
+        for path in set(system.glob(escape(prefix) + ".data-?????-of-?????")) - set(places):
+            system.remove(path)
 
 
 def _usual_names(prefix: str, places: list[str], entries: dict[bytes, Any]) -> list[str]:
     """Gives data files that the index leads to their usual names; where that fails they keep the ones they have."""
     usual = [data_file(prefix, i, len(places)) for i in range(len(places))]
+    system = file_system(prefix)
     try:
         for source, place in zip(places, usual, strict=True):
             second = f"{place}.tempstate{uuid.uuid4().hex}"
-            os.link(source, second)
-            os.replace(second, place)
+            system.link(source, second)
+            system.replace(second, place)
         sync_now(usual)
         write_index(prefix, len(places), entries)
     except (OSError, errors.OpError):  # a file system without links, or a full one: the checkpoint is whole
@@ -269,10 +273,10 @@ def merge(
     """Makes one checkpoint of several, moving their data files; some may be allowed to be missing."""
     from tensorfleet.base.formats.checkpoint_reader import BundleReader
 
-    target = local_path(destination)
-    sources = list(dict.fromkeys(map(local_path, prefixes)))
+    target = file_path(destination)
+    sources = list(dict.fromkeys(map(file_path, prefixes)))
     if allow_missing_files:
-        sources = [p for p in sources if os.path.exists(index_file(p))]
+        sources = [p for p in sources if file_system(p).exists(index_file(p))]
     readers = [BundleReader(p) for p in sources]
     merged: dict[bytes, Any] = {}
     files: list[str] = []
@@ -286,7 +290,7 @@ def merge(
     publish(target, files, merged)
     with file_errors(target):
         for reader in readers:
-            os.remove(index_file(reader.prefix))
+            file_system(reader.prefix).remove(index_file(reader.prefix))
     if delete_old_dirs:
         for folder in {os.path.dirname(r.prefix) for r in readers}:
             _remove_if_empty(folder)
@@ -303,4 +307,4 @@ def _merge_entry(merged: dict[bytes, Any], key: bytes, entry: BundleEntryProto) 
 
 def _remove_if_empty(folder: str) -> None:
     with contextlib.suppress(OSError):  # somebody else's files are in it: it stays
-        os.rmdir(folder)
+        file_system(folder).rmdir(folder)

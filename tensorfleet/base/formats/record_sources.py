@@ -7,8 +7,9 @@ import re
 from typing import TYPE_CHECKING, BinaryIO
 
 from tensorfleet.base import errors
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as errors_about
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.records import again, inflated
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ class _Source(abc.ABC):
     """A file being read in blocks. A damaged record is an error when its turn comes, and at every later call."""
 
     def __init__(self, path: PathLike, compression: str) -> None:
-        self.path = local_path(path)
+        self.path = file_path(path)
         with errors_about(self.path):
-            self._file: BinaryIO = open(self.path, "rb", buffering=0)  # noqa: SIM115
+            self._file: BinaryIO = file_system(self.path).open(self.path, "rb", 0)
         self._compression = compression
         self._stream = inflated(self._file, compression)
         self._given = 0
@@ -97,7 +98,7 @@ class Lines(_Source):
     def offset_of(self, index: int) -> int:
         """Where in the file, unpacked, a line starts. Reads the file again."""
         left, at = index + self._skipped, 0
-        with errors_about(self.path), open(self.path, "rb") as file:
+        with errors_about(self.path), file_system(self.path).open(self.path, "rb") as file:
             stream = inflated(file, self._compression)
             while left and (data := stream.read(_CHUNK_BYTES)):
                 cut = -1
@@ -145,7 +146,7 @@ class CsvRecords(Lines):
 
     def offset_of(self, index: int) -> int:
         """Where in the file, unpacked, a record starts. Reads the file again."""
-        with errors_about(self.path), open(self.path, "rb") as file:
+        with errors_about(self.path), file_system(self.path).open(self.path, "rb") as file:
             stream, text = inflated(file, self._compression), b""
             while data := stream.read(_CHUNK_BYTES):
                 text += data

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from tensorfleet.base import errors
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import _errors_about as errors_about
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.crc import MASK_DELTA, checksum_function, masked_crc, unmask
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_bytes
@@ -133,12 +134,12 @@ class TFRecordWriter:
 
     def __init__(self, path: PathLike, options: RecordOptions = None) -> None:
         chosen = _options(options)
-        self._path = local_path(path)
+        self._path = file_path(path)
         self._compressor = _compressor(chosen)
         self._flush_mode = _or(chosen.flush_mode, zlib.Z_SYNC_FLUSH)
         self._lock = threading.Lock()
         with errors_about(self._path):
-            self._file: BinaryIO | None = open(self._path, "wb", buffering=_CHUNK_BYTES)  # noqa: SIM115
+            self._file: BinaryIO | None = file_system(self._path).open(self._path, "wb", _CHUNK_BYTES)
 
     def write(self, record: str | bytes) -> None:
         """Appends a record: bytes, or text to be encoded."""
@@ -242,9 +243,9 @@ class RecordReader:
     """
 
     def __init__(self, path: PathLike, compression: str = "") -> None:
-        self._path = local_path(path)
+        self._path = file_path(path)
         with errors_about(self._path):
-            self._file: BinaryIO = open(self._path, "rb", buffering=0)  # noqa: SIM115
+            self._file: BinaryIO = file_system(self._path).open(self._path, "rb", 0)
         self._compression = compression
         self._source: _Readable = inflated(self._file, compression)
         self._at_end = "EOF reached" if compression else "Read less bytes than requested"

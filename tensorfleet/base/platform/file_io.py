@@ -71,7 +71,7 @@ def write_string_to_file(filename: PathLike, file_content: str | bytes) -> None:
 @_export
 def atomic_write_string_to_file(filename: PathLike, contents: str | bytes, overwrite: bool = True) -> None:
     """Makes a file of this content in one move: nobody sees a part of it."""
-    temporary = f"{gfile.local_path(filename)}.tmp{uuid.uuid4().hex}"
+    temporary = f"{gfile.file_path(filename)}.tmp{uuid.uuid4().hex}"
     write_string_to_file(temporary, contents)
     try:
         gfile.rename(temporary, filename, overwrite)

@@ -6,7 +6,7 @@ import os
 import sys
 
 from tensorfleet.base import packages
-from tensorfleet.base.files import local_path
+from tensorfleet.base.files import file_path
 from tensorfleet.base.naming import export
 
 
@@ -35,7 +35,7 @@ def get_root_dir_with_all_resources() -> str:
 @export("resource_loader.load_resource")
 def load_resource(path: str) -> bytes:
     """The content of a file inside this package's directory."""
-    with open(local_path(os.path.join(packages.FOLDERS[0], path)), "rb") as f:
+    with open(file_path(os.path.join(packages.FOLDERS[0], path)), "rb") as f:
         return f.read()
 
 

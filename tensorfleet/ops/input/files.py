@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base import files as gfile
+from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
@@ -44,11 +45,11 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
 
 @op("WriteFile", "filename: string[0], contents: string[0] ->", host=True, stateful=True)
 def _write_file(ctx: HostContext, filename: Array, contents: Array) -> None:
-    path = gfile.local_path(one_string(filename, "filename"))
+    path = gfile.file_path(one_string(filename, "filename"))
     data = one_string(contents, "contents")
     with gfile._errors_about(path):
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "wb") as file:
+        file_system(path).makedirs(os.path.dirname(path) or ".")
+        with file_system(path).open(path, "wb") as file:
             file.write(data)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, TensorLike
@@ -110,8 +111,8 @@ def _unigrams(attrs: dict[str, Any]) -> philox_sampling.Unigrams:
     if bool(path) == bool(weights):
         raise errors.invalid("Must provide exactly one of vocab_file and unigrams to the unigram sampler")
     if path:
-        with open(path.decode()) as file:
-            weights = [float(line.rsplit(",", 1)[-1]) for line in file if line.strip()]
+        lines = whole_file(path).decode().splitlines()
+        weights = [float(line.rsplit(",", 1)[-1]) for line in lines if line.strip()]
     return philox_sampling.Unigrams(
         weights, attrs["distortion"], attrs["num_reserved_ids"], attrs["num_shards"], attrs["shard"]
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
+from tensorfleet.base.files import whole_file
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array
 from tensorfleet.graph.kernel_types import HostContext, Kernel
@@ -250,13 +251,7 @@ def _from_file(
 
 
 def _lines(name: str, count: int) -> list[bytes]:
-    try:
-        with open(name, "rb") as file:
-            lines = file.read().split(b"\n")
-    except FileNotFoundError:
-        raise errors.NotFoundError(None, None, f"{name}; No such file or directory") from None
-    except IsADirectoryError:
-        raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory") from None
+    lines = whole_file(name).split(b"\n")
     if not lines[-1]:
         lines.pop()
     lines = [line.removesuffix(b"\r") for line in lines]

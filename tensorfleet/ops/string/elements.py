@@ -270,8 +270,9 @@ def substr(
 
 # -- numbers -----------------------------------------------------------------------------------------
 
-_FLOAT = re.compile(rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE)
-_HEX = re.compile(rb"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?\d+)?")
+# What is read is not given back: to try fewer digits would take a time that grows with the square of their number.
+_FLOAT = re.compile(rb"[+-]?(\d++\.?\d*+([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE)
+_HEX = re.compile(rb"[+-]?0[xX]([0-9a-fA-F]++\.?[0-9a-fA-F]*+|\.[0-9a-fA-F]+)([pP][+-]?\d+)?")
 _INTEGER = re.compile(rb"[+-]?\d+")
 
 

@@ -203,8 +203,7 @@ def load_session_bundle_from_path(
     if meta_graph_def is None:
         if not gfile.exists(file):
             raise RuntimeError(f"Expected meta graph file missing {file}")
-        with open(file, "rb") as content:
-            meta_graph_def = _message("MetaGraphDef").FromString(content.read())
+        meta_graph_def = _message("MetaGraphDef").FromString(gfile.whole_file(file))
     graph = Graph()
     with graph.as_default():
         saver = import_meta_graph(meta_graph_def)

@@ -88,7 +88,8 @@ def test_rows_of_any_size_stay_together(width):
 def test_a_restored_place_gives_the_rows_that_were_to_come():
     numbers = np.arange(3000)
     first, second = (
-        shuffled(ColumnSlices([numbers, numbers * 2.0], 3000), 3000, (1, 2), True).start(None) for _ in range(2)
+        shuffled(ColumnSlices([numbers, numbers * 2.0], 3000), 3000, (1, 2), True).start(None)
+        for _ in range(2)
     )
     first.next(10, None)
     second.next(25, None)

@@ -2,7 +2,6 @@
 
 import contextlib
 import http.server
-import shutil
 import socket
 import threading
 
@@ -22,7 +21,6 @@ OLD = b"TENSORFLEET/1\r\n\r\n" + bytes(32)
 NEW = b"TENSORFLEET/31\r\n\r\n" + bytes(32)
 GRPC = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x18\x04\x00\x00\x00\x00\x00"
 TLS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
-needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
 
 
 @pytest.fixture(autouse=True)
@@ -248,7 +246,6 @@ def certificates(tmp_path_factory):
     return folder
 
 
-@needs_openssl
 @pytest.mark.parametrize("at", ["the server", "the client"])
 def test_tls_at_one_end_only_is_told_of_at_both_ends(said, serve, certificates, at):
     tf.fleet.secure(tls=certificates if at == "the server" else None)
@@ -265,7 +262,6 @@ def test_tls_at_one_end_only_is_told_of_at_both_ends(said, serve, certificates, 
         assert "it speaks TLS, and this server does not" in said[0]
 
 
-@needs_openssl
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", b"\x7f garbage"])
 @pytest.mark.parametrize("first", [True, False], ids=["speaks first", "answers"])
 def test_a_client_with_tls_recognizes_another_program(answering, certificates, answer, first):
@@ -275,7 +271,6 @@ def test_a_client_with_tls_recognizes_another_program(answering, certificates, a
     assert "is not a TensorFleet task, but another program, which does not speak TLS" in error.message
 
 
-@needs_openssl
 def test_a_web_client_at_a_server_with_tls_is_named(said, serve, certificates):
     tf.fleet.secure(tls=certificates)
     server = serve({"local": ["localhost:0"]})
