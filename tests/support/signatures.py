@@ -89,6 +89,8 @@ def problems_of_members(
             continue
         if kind == "method":
             function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+            # The name of a bound argument is of no use to anybody: a decorator of 1.15 calls it `instance`.
+            args = ["self", *args[1:]] if args[:1] == ["instance"] else args
             problem = difference(function, tuple(args)) if callable(function) else "is not a method"
             if problem:
                 yield f"{name}.{member}", problem
