@@ -123,8 +123,7 @@ def run_traced(xp: ArrayModule, rng: Array, count: int, offset_of: Callable[[Arr
     def piece(number: Array) -> Array:
         return _blocks_traced(xp, rng, offset_of(places + number * np.uint64(length)))
 
-    result: Array = lax.map(piece, xp.arange(pieces, dtype=np.uint64)).reshape(-1, 4)[:count]
-    return result
+    return lax.map(piece, xp.arange(pieces, dtype=np.uint64)).reshape(-1, 4)[:count]
 
 
 def _blocks_traced(xp: ArrayModule, rng: Array, offsets: Array) -> Array:
@@ -239,8 +238,7 @@ def filled(
     count = -(-size // per_block)
     if xp is not np:
         values = convert(run_traced(xp, rng, count, lambda i: i))
-        result: Array = values.reshape(-1)[:size].reshape(shape)
-        return result
+        return values.reshape(-1)[:size].reshape(shape)
     values = np.empty((count, per_block), dtype)
     for start in range(0, count, CHUNK):
         stop = min(start + CHUNK, count)

@@ -56,8 +56,7 @@ def _sample_each(
     if np.dtype(dtype).itemsize == 2:  # TensorFlow narrows in two steps, each of which rounds
         wide = wide.astype(np.float32)
     made = wide.T.astype(dtype, order="C") if xp is np else wide.T.astype(dtype)
-    result: Array = made.reshape(*shape, *parameters.shape)
-    return result
+    return made.reshape(*shape, *parameters.shape)
 
 
 # --- in numpy --------------------------------------------------------------------------------------

@@ -82,10 +82,7 @@ def _wave(xp: ArrayModule, x: Array, shift: int) -> Array:
     from tensorfleet.kernels.xla import lax
 
     near = xp.max(xp.abs(x), initial=0) < _MAX_REDUCED_ANGLE
-    result: Array = lax.cond(
-        near, lambda: _near_wave(xp, x, shift), lambda: xp.cos(x) if shift else xp.sin(x)
-    )
-    return result
+    return lax.cond(near, lambda: _near_wave(xp, x, shift), lambda: xp.cos(x) if shift else xp.sin(x))
 
 
 def _near_wave(xp: ArrayModule, x: Array, shift: int) -> Array:

@@ -162,10 +162,9 @@ def _iterator(
     output_types: list[DType],
     output_shapes: list[TensorShape],
 ) -> IteratorState:
-    state: IteratorState = shared(
+    return shared(
         ctx, "iterator", container, shared_name, lambda name: IteratorState(name, output_types, output_shapes)
     )
-    return state
 
 
 for _name in ("Iterator", "IteratorV2"):

@@ -145,8 +145,7 @@ class ConcreteFunction:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
-        result: FunctionDef = function_def(self._body)
-        return result
+        return function_def(self._body)
 
     def add_to_graph(self, g: Graph | None = None) -> None:
         """Puts the function into the library of a graph."""

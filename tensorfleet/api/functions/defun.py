@@ -79,8 +79,7 @@ class DefinedFunction:
         """The function as a `FunctionDef`."""
         from tensorfleet.graph.library import function_def
 
-        result: FunctionDef = function_def(self._declared)
-        return result
+        return function_def(self._declared)
 
     @property
     def _signature(self) -> OpDef:

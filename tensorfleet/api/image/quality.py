@@ -40,8 +40,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
             down, across = images[1:] - images[:-1], images[:, 1:] - images[:, :-1]
         else:
             down, across = images[:, 1:] - images[:, :-1], images[:, :, 1:] - images[:, :, :-1]
-        result: Tensor = reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
-        return result
+        return reduce_sum(abs(down), axis=axes) + reduce_sum(abs(across), axis=axes)
 
 
 def _shape_checks(a: Tensor, b: Tensor) -> list[Operation]:
@@ -146,8 +145,7 @@ def ssim(
         a, b, highest = _as_floats(img1, img2, max_val)
         _check_size(a, filter_size)
         per_channel, _ = _similarity(a, b, highest, filter_size, filter_sigma, k1, k2)
-        result: Tensor = reduce_mean(per_channel, [-1])
-        return result
+        return reduce_mean(per_channel, [-1])
 
 
 _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -189,8 +187,7 @@ def ssim_multiscale(
             parts.append(apply("Relu", structure))
         parts[-1] = apply("Relu", whole)
         powers = apply("Pow", stack(parts, axis=-1), to_tensor(list(power_factors), dtypes.float32))
-        result: Tensor = reduce_mean(reduce_prod(powers, [-1]), [-1])
-        return result
+        return reduce_mean(reduce_prod(powers, [-1]), [-1])
 
 
 # -- edges -------------------------------------------------------------------------------------------

@@ -139,8 +139,7 @@ class Layer(Unconnected):
                 "name is determined the first time the layer instance is called. You must therefore call the layer "
                 "before querying `scope_name`."
             )
-        result: str = self._scope.name
-        return result
+        return self._scope.name
 
     @property
     def name_scope(self) -> AbstractContextManager[str]:

@@ -81,8 +81,7 @@ def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Te
         present = where(zero, zeros_like(weights), ones_like(weights))
         spread = broadcast_weights(present, losses)
         axes = range_(1, rank(spread)) if per_batch else None
-        count: Tensor = reduce_sum(spread, axes, keepdims=per_batch, name=scope)
-        return count
+        return reduce_sum(spread, axes, keepdims=per_batch, name=scope)
 
 
 @export("losses.compute_weighted_loss")

@@ -189,8 +189,7 @@ def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
         height = apply("Maximum", left, right)
     else:
         raise ValueError(f"Invalid summation_method: {method}")
-    area: Tensor = reduce_sum(apply("Mul", width, height), name=name)
-    return area
+    return reduce_sum(apply("Mul", width, height), name=name)
 
 
 def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
@@ -203,8 +202,7 @@ def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
     growing = apply("LogicalAnd", apply("Greater", before, 0.0), apply("Greater", after, 0.0))
     growth = where(growing, ratio(before, after, "recall_relative_ratio"), ones_like(after))
     gain = slope * (gained + intercept * apply("Log", growth))
-    area: Tensor = reduce_sum(ratio(gain, tp[1:] + fn[1:], "pr_auc_increment"), name="interpolate_pr_auc")
-    return area
+    return reduce_sum(ratio(gain, tp[1:] + fn[1:], "pr_auc_increment"), name="interpolate_pr_auc")
 
 
 def _at_fraction(

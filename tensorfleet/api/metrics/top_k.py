@@ -60,8 +60,7 @@ def _same(a: Tensor, b: Tensor) -> Tensor:
 
 def _hits(labels: Tensor, predictions: Tensor) -> Tensor:
     """Which predictions are among the labels."""
-    hits: Tensor = reduce_any(_same(predictions, labels), -1)
-    return hits
+    return reduce_any(_same(predictions, labels), -1)
 
 
 def _of_class(chosen: Tensor, items: Tensor, class_id: int | None) -> Tensor:

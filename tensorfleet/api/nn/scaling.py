@@ -33,5 +33,4 @@ def compute_average_loss(
 @export("nn.scale_regularization_loss")
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """The sum of regularization losses over the number of replicas."""
-    result: Tensor = reduce_sum(to_tensor(regularization_loss))
-    return result
+    return reduce_sum(to_tensor(regularization_loss))

@@ -63,8 +63,7 @@ def strip_unused(
         if "shape" in node.attr:
             copy.attr["shape"].CopyFrom(node.attr["shape"])
     _keep_versions(input_graph_def, inputs)
-    needed: GraphDef = extract_sub_graph(inputs, output_node_names)
-    return needed
+    return extract_sub_graph(inputs, output_node_names)
 
 
 def _keep_versions(given: GraphDef, made: GraphDef) -> None:

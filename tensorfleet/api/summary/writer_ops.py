@@ -109,8 +109,7 @@ def _add(writer: _SummaryFile, step: Array, serialized: np.ndarray) -> None:
 )
 def _summary_writer(ctx: HostContext, *, shared_name: bytes, container: bytes) -> _SummaryFile:
     name = shared_name.decode() or ctx.op.name
-    file: _SummaryFile = ctx.resources.get(container.decode(), "summary_writer", name, _SummaryFile)
-    return file
+    return ctx.resources.get(container.decode(), "summary_writer", name, _SummaryFile)
 
 
 @op(

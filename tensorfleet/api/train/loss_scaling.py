@@ -106,8 +106,7 @@ class FixedLossScale(LossScale):
 def _all_finite(grads: Sequence[Any]) -> Tensor:
     flat = [g.values if isinstance(g, IndexedSlices) else g for g in flatten(grads)]
     checks = [reduce_all(is_finite(g)) for g in flat if g is not None]
-    finite: Tensor = reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
-    return finite
+    return reduce_all(stack(checks) if checks else constant([], dtypes.bool_))
 
 
 def _finite_everywhere(grads: Sequence[Any]) -> Tensor:

@@ -382,7 +382,7 @@ class Saver:
         save_debug_info: bool = False,
     ) -> MetaGraphDef:
         """The default graph with this Saver as a `MetaGraphDef`, also written to `filename` when given."""
-        meta: MetaGraphDef = export_meta_graph(
+        return export_meta_graph(
             filename,
             graph_def=get_default_graph().as_graph_def(add_shapes=True),
             saver_def=self.saver_def,
@@ -394,7 +394,6 @@ class Saver:
             strip_default_attrs=strip_default_attrs,
             save_debug_info=save_debug_info,
         )
-        return meta
 
 
 register_proto_function(GraphKeys.SAVERS, "SaverDef", Saver.to_proto, Saver.from_proto)

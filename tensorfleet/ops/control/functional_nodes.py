@@ -85,8 +85,7 @@ def _if(
         return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
 
     then, otherwise = map(branch, branches)
-    results: tuple[Array, ...] = jax.lax.cond(truth, then, otherwise, [xp.asarray(a) for a in args])
-    return results
+    return jax.lax.cond(truth, then, otherwise, [xp.asarray(a) for a in args])
 
 
 def _case_shapes(op: Operation) -> list[TensorShape]:
@@ -110,10 +109,7 @@ def _case(
         return lambda given: tuple(xp.asarray(v) for v in call_body(xp, body, given, _unchecked))
 
     chosen = xp.where((index < 0) | (index > last), last, index)
-    results: tuple[Array, ...] = jax.lax.switch(
-        chosen, [branch(b) for b in bodies], [xp.asarray(a) for a in args]
-    )
-    return results
+    return jax.lax.switch(chosen, [branch(b) for b in bodies], [xp.asarray(a) for a in args])
 
 
 for _name in ("Case", "StatelessCase"):

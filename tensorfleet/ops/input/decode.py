@@ -40,8 +40,7 @@ def invalid(text: str) -> InvalidArgumentError:
 
 def flat(value: Strings | Array) -> list[bytes]:
     """Strings of any shape as a list."""
-    texts: list[bytes] = np.asarray(value, object).ravel().tolist()
-    return texts
+    return np.asarray(value, object).ravel().tolist()
 
 
 # -- bytes -------------------------------------------------------------------------------------------

@@ -247,8 +247,7 @@ def brackets(shape: TensorShape) -> str:
 
 def flat_strings(value: Strings | Array) -> list[bytes]:
     """The elements of a string tensor."""
-    texts: list[bytes] = np.asarray(value, object).ravel().tolist()
-    return texts
+    return np.asarray(value, object).ravel().tolist()
 
 
 def records_of(value: Strings | Array) -> Strings | list[bytes]:

@@ -399,8 +399,7 @@ class ReaderBase:
     def _queue(self, queue: QueueBase | Tensor) -> Tensor:
         handle: Any = getattr(queue, "queue_ref", queue)
         older = self._reader_ref.dtype.base_dtype == dtypes.string and handle.dtype == dtypes.resource
-        reference: Tensor = apply("FakeQueue", handle) if older else handle
-        return reference
+        return apply("FakeQueue", handle) if older else handle
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         """Goes on from a state that `serialize_state` gave."""

@@ -246,8 +246,7 @@ def _leading(shape: Tensor) -> Tensor:
 )
 def _sparse_matmul(xp: ArrayModule, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
     a, b = a.astype(np.float32), b.astype(np.float32)
-    result: Array = _matmul(xp, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
-    return result
+    return _matmul(xp, a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 @gradient("SparseMatMul")

@@ -177,8 +177,7 @@ def _igammac(xp: ArrayModule, a: Array, x: Array) -> Array:
         & (x < np.inf)
         & xp.where(below, _same(xp, series, series_on), _same(xp, fraction, fraction_on))
     )
-    result: Array = lax.cond(xp.all(good), lambda: found, lambda: lax.igammac(a, x))
-    return result
+    return lax.cond(xp.all(good), lambda: found, lambda: lax.igammac(a, x))
 
 
 # Terms of a sum or a fraction that are enough for most numbers of 32 bits. Unlike a loop that goes on as long as some
@@ -261,10 +260,7 @@ def _betainc(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
     found = xp.exp(p * xp.log(y) + q * xp.log1p(-y) - log_beta) / p * fraction_on
     good = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & _same(xp, fraction, fraction_on)
-    result: Array = lax.cond(
-        xp.all(good), lambda: xp.where(above, 1 - found, found), lambda: lax.betainc(a, b, x)
-    )
-    return result
+    return lax.cond(xp.all(good), lambda: xp.where(above, 1 - found, found), lambda: lax.betainc(a, b, x))
 
 
 def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array, terms: int) -> Any:

@@ -333,8 +333,7 @@ def softmax_cross_entropy_with_logits_v2(
             kept = known.as_list()
             del kept[along]
             loss.set_shape(kept)
-        result: Tensor = cast(loss, given.dtype.base_dtype) if narrow else loss
-        return result
+        return cast(loss, given.dtype.base_dtype) if narrow else loss
 
 
 def _to_end(x: Tensor, dim: Any, whole: Tensor) -> Tensor:

@@ -102,8 +102,7 @@ def _in_32_bits(x: Array, given: tuple[Limit, Limit], largest: np.float32) -> Ar
     """The same floats in steps of a range from -largest to largest."""
     scale = float((1 << 32) - 1) / (2.0 * float(largest))
     steps = _rounded(_floats(np.asarray(x), *given).astype(np.float64) * scale)
-    result: Array = steps - _rounded(np.float64(-largest) * scale) - 2.0**31
-    return result
+    return steps - _rounded(np.float64(-largest) * scale) - 2.0**31
 
 
 def _range_of_sum(x_range: tuple[Array, Array], y_range: tuple[Array, Array], room: int) -> np.float32:

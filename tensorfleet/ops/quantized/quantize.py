@@ -139,8 +139,7 @@ def _quantize(
         start = _rounded(np.asarray(bottom * scale))
 
         def quantized(part: Array) -> Array:
-            result: Array = _rounded(part * scale) - start + lowest
-            return result
+            return _rounded(part * scale) - start + lowest
 
     return _in_pieces(x, kind, quantized), bottom, top
 
@@ -226,8 +225,7 @@ def _there_and_back(
     bottom = xp.where(by_low < by_high, low, number(first) / scale)
     wide = xp.clip(x, bottom, top) * scale if given else x * scale
     steps = xp.floor(wide + number(0.5)) if up else xp.round(wide)
-    result: Array = (steps / scale).astype(x.dtype)
-    return result
+    return (steps / scale).astype(x.dtype)
 
 
 def _like_input(op: Operation) -> TensorShape:

@@ -27,8 +27,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
         raise ValueError("rt_inputs may not be empty.")
     with name_scope(None if name == "concat" else name, "RaggedConcat"):
         alike, rank = _alike(parts)
-        joined: RaggedOrDense = _joined(alike, _axis(axis, rank))
-        return joined
+        return _joined(alike, _axis(axis, rank))
 
 
 @export("ragged.stack", "python.ops.ragged.ragged_concat_ops.stack")
@@ -49,8 +48,7 @@ def stack(values: TensorLike, axis: TensorLike = 0, name: str | None = None) -> 
                 apply("ConcatV2", parts, 0), apply("Pack", [row_count(p) for p in parts]), validate=False
             )
         alike, _ = _alike(parts)
-        stacked: RaggedOrDense = _joined([_grown(p, axis) for p in alike], axis)
-        return stacked
+        return _joined([_grown(p, axis) for p in alike], axis)
 
 
 def _grown(part: RaggedOrDense, axis: int) -> RaggedOrDense:

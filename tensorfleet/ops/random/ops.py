@@ -165,8 +165,7 @@ def draw_each(op: Operation, kernel: RandomKernel, stream: Array, n: int, argume
     length = groups * (group * philox.reserved(op.type, 1) // 4 if op.type == "TruncatedNormal" else 1)
     stretches = philox.Stretches(stream, length, philox.reserved(op.type, size))
     (drawn,) = kernel.call(np, [stretches, np.array([n, groups * group]), *arguments[1:]])
-    result: Array = drawn[:, :size].reshape(n, *dims)
-    return result
+    return drawn[:, :size].reshape(n, *dims)
 
 
 # Swapping elements one by one is faster in Python than compiled for XLA, and compiling it takes seconds.

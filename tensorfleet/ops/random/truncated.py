@@ -45,8 +45,7 @@ def _parameterized_truncated_normal(
     uniform = philox.random_uniform(
         np, ctx.random(philox.reserved(ctx.op.type, dims[0] * rows)), (dims[0], rows), np.dtype(np.float64)
     )
-    result: Array = _between(uniform, *per_batch).astype(dtype.np_dtype).reshape(dims)
-    return result
+    return _between(uniform, *per_batch).astype(dtype.np_dtype).reshape(dims)
 
 
 def _per_batch(name: str, value: Array, batches: int) -> Array:

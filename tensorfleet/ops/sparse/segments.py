@@ -64,8 +64,7 @@ def _add_rows(xp: ArrayModule, data: Array, rows: Array | None, places: Array, c
         if not sums_in_any_order(data, np.add) and (places[1:] < places[:-1]).any():
             order = np.argsort(places, kind="stable")
             rows, places = order if rows is None else rows[order], places[order]
-        summed: Array = in_groups(data, places, count, np.add, 0, rows)
-        return summed
+        return in_groups(data, places, count, np.add, 0, rows)
     blank: Any = xp.zeros((count, *data.shape[1:]), data.dtype)  # of JAX, which has `at`
     total: Array = blank.at[places].add(xp.asarray(data)[rows], mode="drop")
     return total

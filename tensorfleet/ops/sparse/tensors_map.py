@@ -47,10 +47,7 @@ class SparseTensorsMap:
 
 def _map_of(ctx: HostContext, container: bytes, shared_name: bytes) -> SparseTensorsMap:
     name = shared_name.decode() or ctx.op.name
-    tensors: SparseTensorsMap = ctx.resources.get(
-        container.decode(), "sparse_tensors_map", name, SparseTensorsMap
-    )
-    return tensors
+    return ctx.resources.get(container.decode(), "sparse_tensors_map", name, SparseTensorsMap)
 
 
 @op(

@@ -188,8 +188,7 @@ class CriticalSection:
 
 
 def _shared_name(handle: Tensor) -> bytes | None:
-    name: bytes | None = handle._op._attrs.get("shared_name")
-    return name
+    return handle._op._attrs.get("shared_name")
 
 
 def _passed(value: Any) -> Any:

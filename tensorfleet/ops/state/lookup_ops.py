@@ -281,8 +281,7 @@ def _field(
     if dtype == dtypes.string:
         return text
     try:
-        value: float = int(text) if dtype.is_integer else dtype.np_dtype.type(float(text)).item()
-        return value
+        return int(text) if dtype.is_integer else dtype.np_dtype.type(float(text)).item()
     except ValueError:
         kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
         raise invalid(

@@ -30,8 +30,7 @@ def state_shape(op: Operation, position: int) -> TensorShape:
     source = tensor.op
     while source.type in ("Identity", "Enter", "Switch"):
         source = source._inputs[0].op
-    shape: TensorShape = source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
-    return shape
+    return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
 
 
 def _dense_shape(op: Operation) -> TensorShape | list[TensorShape]:

@@ -239,8 +239,7 @@ def _public(public: str, kind: str, does: str, locking: bool = False) -> Scatter
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = does
-    published: ScatterFunction = export(public)(function)
-    return published
+    return export(public)(function)
 
 
 scatter_update = _public(

@@ -28,8 +28,7 @@ _Kept: TypeAlias = dict[bytes, Array]
 
 
 def _kept(ctx: HostContext) -> _Kept:
-    kept: _Kept = ctx.private.get("", "session tensors", "session tensors", dict)
-    return kept
+    return ctx.private.get("", "session tensors", "session tensors", dict)
 
 
 def _checked(ctx: HostContext, handle: Array) -> bytes:

@@ -120,8 +120,7 @@ def _element_shape(op: Operation) -> TensorShape:
 )
 def _read(ctx: HostContext, handle: ArrayStore, index: Array, flow: Array, *, dtype: DType) -> Array:
     _same_type(handle, dtype)
-    value: Array = handle.read(int(index))
-    return value
+    return handle.read(int(index))
 
 
 def _same_type(handle: ArrayStore, dtype: DType) -> None:

@@ -281,8 +281,7 @@ def _scattered(elements: list[Array | None], tensor: Array, indices: Array) -> l
 def _scatter(
     ctx: HostContext, tensor: Array, indices: Array, shape: Array, *, element_dtype: DType
 ) -> TensorList:
-    made: TensorList = _scatter_sized(ctx, tensor, indices, shape, -1, element_dtype=element_dtype)
-    return made
+    return _scatter_sized(ctx, tensor, indices, shape, -1, element_dtype=element_dtype)
 
 
 @op(
@@ -386,10 +385,7 @@ def _old_concat(
     sizes: Any = -1
     if element_shape.rank is not None:
         sizes = [-1 if d is None else d for d in element_shape.as_list()]
-    joined: tuple[Array, Array] = _concat(
-        ctx, handle, sizes, np.zeros(0, np.int64), element_dtype=element_dtype
-    )
-    return joined
+    return _concat(ctx, handle, sizes, np.zeros(0, np.int64), element_dtype=element_dtype)
 
 
 @op(

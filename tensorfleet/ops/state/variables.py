@@ -70,8 +70,7 @@ def handle_shape(op: Operation) -> TensorShape:
             # In a function a placeholder stands for a handle that is outside.
             captured = getattr(handle.graph, "captures", {})
             handle = next((outer for outer, inner in captured.items() if inner is handle), None)
-    shape: TensorShape = source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
-    return shape
+    return source._attrs["shape"] if source.type == "VarHandleOp" else TensorShape(None)
 
 
 def _read_shape(op: Operation) -> TensorShape:
@@ -193,15 +192,13 @@ def _need_same(current: Array, value: Array, what: str) -> None:
 @_updating("AssignAdd", _add_in_place)
 def _assign_add(xp: ArrayModule, ref: Array, value: Array) -> Array:
     _need_same(ref, value, "assign_add")
-    total: Array = ref + value
-    return total
+    return ref + value
 
 
 @_updating("AssignSub", _subtract_in_place)
 def _assign_sub(xp: ArrayModule, ref: Array, value: Array) -> Array:
     _need_same(ref, value, "assign_sub")
-    difference: Array = ref - value
-    return difference
+    return ref - value
 
 
 not_differentiable("Assign", "AssignAdd", "AssignSub")

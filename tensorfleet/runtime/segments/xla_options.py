@@ -232,8 +232,7 @@ def _has_barrier(jaxpr: Jaxpr | ClosedJaxpr) -> bool:
 
 
 def _equations(jaxpr: Jaxpr | ClosedJaxpr) -> list[JaxprEqn]:
-    equations: list[JaxprEqn] = getattr(jaxpr, "jaxpr", jaxpr).eqns
-    return equations
+    return getattr(jaxpr, "jaxpr", jaxpr).eqns
 
 
 def _array(value: Var | Literal) -> ShapedArray:
