@@ -53,3 +53,63 @@ def test_at_most_ten_tests_may_be_run_again_and_each_says_why():
     ]
     assert len(marks) <= 10
     assert not [name for name, node in marks if "reason" not in {keyword.arg for keyword in node.keywords}]
+
+
+# Annotations that tell a reader nothing, alone or in a union.
+_VAGUE = {
+    "Any",
+    "Callable",
+    "Iterable",
+    "Iterator",
+    "Mapping",
+    "Sequence",
+    "dict",
+    "frozenset",
+    "list",
+    "set",
+    "tuple",
+    "type",
+}
+
+
+def annotations_of(tree: ast.AST) -> list[ast.expr]:
+    found: list[ast.expr | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            args = node.args
+            named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+            found += [node.returns, *(arg.annotation for arg in named if arg is not None)]
+        elif isinstance(node, ast.AnnAssign):
+            found.append(node.annotation)
+    return [annotation for annotation in found if annotation is not None]
+
+
+def says_nothing(annotation: ast.expr) -> bool:
+    match annotation:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _VAGUE
+        case ast.BinOp(left=left, right=right):
+            return says_nothing(left) or says_nothing(right)
+    return False
+
+
+def test_at_most_one_annotation_of_the_core_in_twenty_says_nothing():
+    core = [p for p in (ROOT / "tensorfleet").rglob("*.py") if "_pb2" not in p.name]
+    annotations = [a for p in core for a in annotations_of(ast.parse(p.read_text()))]
+    vague = [a for a in annotations if says_nothing(a)]
+    assert len(vague) / len(annotations) < 0.05
+
+
+def test_no_two_classes_of_the_core_share_a_name():
+    """But for public ones, whose names are TensorFlow's; a module's private classes are its own affair."""
+    index = {
+        name
+        for line in (ROOT / "tensorfleet" / "index.txt").read_text().splitlines()
+        for name in line.split()[2:]
+    }
+    places: dict[str, list[str]] = {}
+    for path in (ROOT / "tensorfleet").rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: p for name, p in places.items() if len(p) > 1 and name not in index} == {}

@@ -122,7 +122,7 @@ class OpSpec:
     elementwise: Callable[..., None] | None = None
     #: stands for a variable: its output is a reference or a handle, not a value
     variable: bool = False
-    #: updates only the rows that input `rows` names, in place (see runtime/rows.py)
+    #: updates only the rows that input `rows` names, in place (see kernels/rows.py)
     rows: int | None = None
     #: inputs (by position) whose *values* shape the result, so they must be known while tracing
     static: frozenset[int] = frozenset()
