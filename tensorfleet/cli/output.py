@@ -169,12 +169,12 @@ class Progress:
         steps = [step for step, _ in losses] + [step for _, step in [*self._global][-1:]]
         if steps:
             rate = self._global_rate or _per_second(self._global)
-            parts.append(f"step {max(steps)}" + (f" ({rate:.3g}/s)" if rate else ""))
+            parts.append(f"step {max(steps)}" + (f" ({_rate(rate)})" if rate else ""))
         if losses:
             parts.append(f"loss {max(losses)[1]:.4g}")
         rates = {label: _per_second(seen) for label, seen in self._own.items()}
         rates |= {label: t.rate for label, t in tellings.items() if t.rate is not None}
-        parts += [f"{label} {rate:.3g}/s" for label, rate in sorted(rates.items()) if rate is not None]
+        parts += [f"{label} {_rate(rate)}" for label, rate in sorted(rates.items()) if rate is not None]
         return " " + "  |  ".join(parts) + " "
 
 
@@ -183,3 +183,8 @@ def _per_second(seen: deque[tuple[float, int]]) -> float | None:
         return None
     (first, a), (last, b) = seen[0], seen[-1]
     return (b - a) / (last - first) if last > first and b > a else None
+
+
+def _rate(rate: float) -> str:
+    """Steps per second with three digits: 0.125/s, 42.7/s, 1,030/s."""
+    return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"

@@ -4,11 +4,13 @@ import io
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 import tensorfleet as tf
 from tensorfleet.base import run_status as status
 from tensorfleet.cli.failure import Reason, reason_in, report
 from tensorfleet.cli.hosts import Host
-from tensorfleet.cli.output import Output, Progress
+from tensorfleet.cli.output import Output, Progress, _rate
 from tensorfleet.cli.policy import Failure
 
 
@@ -188,3 +190,10 @@ def test_the_status_has_the_loss_among_the_summaries_of_tasks(tmp_path, monkeypa
     assert "step 40  |  loss 0.25" in progress.text(1.0, 2, 2)
     paths["b"].write_text("garbage")
     assert "step 39  |  loss 7.5" in progress.text(1.0, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "rate, text", [(0.125, "0.125/s"), (42.71, "42.7/s"), (1030.4, "1,030/s"), (99.96, "100/s")]
+)
+def test_a_rate_has_three_digits_and_no_exponent(rate, text):
+    assert _rate(rate) == text
