@@ -175,7 +175,7 @@ def test_conv2d_shapes_and_their_errors(x, w, attrs):
             expected = tuple(made.shape.as_list())
         except ValueError as error:
             with pytest.raises(ValueError) as ours:
-                conv.conv2d_shape(x, w, **attrs)
+                conv_shapes.conv2d_shape(x, w, **attrs)
             assert str(error).startswith(str(ours.value))
         else:
-            assert conv.conv2d_shape(x, w, **attrs) == expected
+            assert conv_shapes.conv2d_shape(x, w, **attrs) == expected
