@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tensorfleet.kernels import conv, pool
+from tensorfleet.kernels import conv, conv_shapes, pool
 from tensorfleet.kernels import depthwise_conv as depthwise
 
 tf = pytest.importorskip("tensorflow")
