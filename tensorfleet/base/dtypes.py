@@ -55,7 +55,7 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """This type without its reference."""
+        """The type without its reference."""
         return self._base
 
     @property

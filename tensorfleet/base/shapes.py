@@ -288,20 +288,20 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have that rank."""
+        """The shape, known to have that rank."""
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError when its rank is known to be lower."""
+        """The shape; ValueError when its rank is known to be lower."""
         if self.rank is not None and self.rank < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError when its rank is known to be higher."""
+        """The shape; ValueError when its rank is known to be higher."""
         if self.rank is not None and self.rank > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
@@ -345,7 +345,7 @@ class TensorShape:
         return list(self._d)
 
     def as_proto(self) -> TensorShapeProto:
-        """This shape as a `TensorShapeProto`."""
+        """The shape as a `TensorShapeProto`."""
         from tensorfleet.base.protos import TensorShapeProto
 
         if self._d is None:

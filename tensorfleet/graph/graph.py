@@ -480,7 +480,7 @@ class Graph(Collections):
         """Kept for programs that call it: the stacks of a graph are thread-local always."""
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """This graph as a `GraphDef`; with `from_version`, only operations added since."""
+        """The graph as a `GraphDef`; with `from_version`, only operations added since."""
         from tensorfleet.graph.graphdef import export_graph
 
         return export_graph(self, from_version, add_shapes)

@@ -266,6 +266,7 @@ def _unit_small(words: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def unit_float(words: Array) -> Array:
+    """Numbers in [0, 1) of float32 from random words, in place: 23 bits of each are the mantissa."""
     words &= np.uint32(0x7FFFFF)
     words |= np.uint32(0x3F800000)
     unit = words.view(np.float32)
@@ -274,6 +275,7 @@ def unit_float(words: Array) -> Array:
 
 
 def unit_double(words: Array) -> Array:
+    """Numbers in [0, 1) of float64, each from two random words: 52 bits are the mantissa."""
     mantissa = words[:, 0::2].astype(np.uint64)
     mantissa &= np.uint64(0xFFFFF)
     mantissa <<= _SHIFT_WORD

@@ -274,8 +274,11 @@ def _read_after_initializing(
 
 
 def _are_together(plan: Plan, a: Operation, b: Operation) -> bool:
-    """Whether two operations may be in one segment. Virtual CPUs are one processor: a segment of each would only mean
-    that two programs share the threads that one has for itself."""
+    """Whether two operations may be in one segment.
+
+    Virtual CPUs are one processor: a segment of each would only mean that two programs share the threads that one
+    has for itself.
+    """
     one, other = plan.devices[a], plan.devices[b]
     return one == other or hardware(one) == hardware(other)
 

@@ -161,8 +161,10 @@ def _start_lone() -> Device | None:
 
 
 def on_cpu(device: Device | None, values: Sequence[Any]) -> Sequence[Any]:
-    """Values for a program on one of the CPU's devices (None for the usual one). Arrays of the other one come as numpy's,
-    which costs nothing."""
+    """Values for a program on one of the CPU's devices (None for the usual one).
+
+    Arrays of the other one come as numpy's, which costs nothing.
+    """
     if not _lone or _lone[0] is None:
         return values
     wanted = device is not None
@@ -254,8 +256,10 @@ _jax_devices: dict[str, Device] = {}
 
 
 def jax_device(name: str, others: bool = False) -> Device | None:
-    """The JAX device behind a device name; None for a CPU, which needs no transfer unless the step has
-    arrays of other kinds of devices too."""
+    """The JAX device behind a device name; None for a CPU.
+
+    A CPU needs no transfer unless the step has arrays of other kinds of devices too.
+    """
     cpu = "/device:CPU" in name
     if cpu and not others:
         return None

@@ -35,7 +35,7 @@ _own_tasks: list[str] = []  # whose servers this process has
 
 
 def serves(task: str) -> None:
-    """This process has the server of a task: the others are told who it is."""
+    """Notes that this process has the server of a task: the others are told who it is."""
     _own_tasks.append(task)
 
 

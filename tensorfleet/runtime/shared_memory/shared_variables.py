@@ -45,7 +45,7 @@ def room(size: int) -> int:
 
 
 def begin() -> None:
-    """This process serves others from now on: its large variables go where they can be lent."""
+    """Notes that this process serves others from now on: its large variables go where they can be lent."""
     global _possible
     if not _possible and sys.platform == "linux":
         _possible = True
