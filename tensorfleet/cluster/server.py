@@ -382,7 +382,7 @@ class Server:
 
     def awaited(self) -> list[tuple[str, int]]:
         """The tasks of other jobs that have not finished. Parameter servers only serve, as this one does."""
-        return [task for task in self._notices._others() if task[0] not in (self.job, "ps")]
+        return [task for task in self._notices.others() if task[0] not in (self.job, "ps")]
 
     # -- ending ---------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ _LOW_WORD = np.uint64(_WORD)
 _SHIFT_WORD = np.uint64(32)
 CHUNK = 8192  # blocks per pass of the numpy life: three arrays of 128 KiB stay in the cache
 RESERVED_PER_OUTPUT = 256  # blocks a filling kernel sets aside for each output
-_entropy = os.urandom  # where unseeded streams begin; the tests put a repeatable source here
+entropy = os.urandom  # where unseeded streams begin; the tests put a repeatable source here
 _STATELESS_KEY = (0x3EC8F720, 0x02461E29)
 
 
@@ -48,7 +48,7 @@ def random_state() -> Array:
     """A stream seeded by the operating system."""
     # The low half of the counter starts at 0: the stream has 2**64 blocks before it reaches another's.
     state = np.zeros(6, np.uint32)
-    state[2:] = np.frombuffer(_entropy(16), np.uint32)
+    state[2:] = np.frombuffer(entropy(16), np.uint32)
     return state
 
 

@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -83,7 +84,7 @@ def _load() -> tuple[ModuleType, ArrayModule]:
     if driver:
         config.update("jax_default_device", first)  # a GPU is used when named
     with contextlib.suppress(ImportError, AttributeError):  # JAX may move it: it is not public
-        _collect.append(import_module("jax._src.lib").xla_client._xla.collect_garbage)
+        _collect.append(attrgetter("xla_client._xla.collect_garbage")(import_module("jax._src.lib")))
     atexit.unregister(wait_for_others)
     atexit.register(wait_for_others)  # before what JAX itself does then
     namespace: Any = jnp  # a module is no class: mypy cannot know that it has these functions

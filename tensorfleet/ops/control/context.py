@@ -171,7 +171,7 @@ class ControlFlowContext:
         context: ControlFlowContext | None = self
         while context is not None:  # the contexts around must not bring these tensors in from outside
             context._known.update(op._outputs)
-            context = context._outer
+            context = context.outer_context
         op.graph.prevent_fetching(op)
         for t in op._outputs:
             op.graph.prevent_feeding(t)
@@ -418,7 +418,7 @@ def _adopt(tensor: Tensor, context: ControlFlowContext) -> None:
     around: ControlFlowContext | None = context
     while around is not None:  # a result of this context may be this very tensor
         around._known.update(op._outputs)
-        around = around._outer
+        around = around.outer_context
     for t in op._outputs:
         op.graph.prevent_feeding(t)
 

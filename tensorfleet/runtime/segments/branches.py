@@ -33,7 +33,7 @@ def guard(segment: Segment, plan: Plan, made: set[Tensor]) -> bool:
     unguarded: set[int] = set()
 
     def coded(literals: Iterable[tuple[Tensor, bool]]) -> Literals:
-        codes = ((segment._code(p, made, plan.constants), value) for p, value in literals)
+        codes = ((segment.code_of(p, made, plan.constants), value) for p, value in literals)
         return tuple(sorted(codes))
 
     for step in list(segment.steps):
