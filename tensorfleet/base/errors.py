@@ -206,14 +206,14 @@ class UnauthenticatedError(_WithCode):
 
 
 # Not type[OpError], whose own constructor takes a code too.
-CLASS_BY_CODE: dict[int, type[Any]] = {cls._code: cls for cls in _WithCode.__subclasses__()}
-CLASS_BY_CODE[UNKNOWN] = UnknownError
-_BY_CLASS = {cls: code for code, cls in CLASS_BY_CODE.items()}
+_BY_CODE: dict[int, type[Any]] = {cls._code: cls for cls in _WithCode.__subclasses__()}
+_BY_CODE[UNKNOWN] = UnknownError
+_BY_CLASS = {cls: code for code, cls in _BY_CODE.items()}
 
 
 def exception_type_from_error_code(error_code: int) -> type[Any]:
     """Returns the exception class of an integer code."""
-    return CLASS_BY_CODE[error_code]
+    return _BY_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int | OpError:
@@ -256,5 +256,5 @@ def about(op: FailedOperation | None, error: BaseException) -> OpError:
 
 
 # In tracebacks, logs and pickles the classes have the names that users import them by.
-for _class in (OpError, *CLASS_BY_CODE.values()):
+for _class in (OpError, *_BY_CODE.values()):
     _class.__module__ = "tensorfleet.errors"

@@ -309,16 +309,7 @@ def _delay(
     levels: dict[Operation, int],
 ) -> None:
     """Moves operations to the latest level they can have, so that they join the segment of their users."""
-    last: dict[str, int] = {}
-    updated: dict[Operation, int] = {}
-    for op in ops:
-        if kinds[op] is _SEGMENT:
-            place = hardware(plan.devices[op])
-            last[place] = max(last.get(place, 0), levels[op])
-        for tensor in updated_by(op):
-            variable = variable_of(tensor)
-            if variable is not None:
-                updated[variable] = min(updated.get(variable, 1 << 30), levels[op])
+    last, updated = _last_and_updated(plan, ops, kinds, levels)
     if not any(last.values()):
         return
     after: dict[Operation, list[Operation]] = {}
@@ -338,6 +329,23 @@ def _delay(
                 if variable in updated:  # a read stays before the update it was made before
                     latest = min(latest, max(updated[variable], levels[op]))
         levels[op] = max(levels[op], latest)
+
+
+def _last_and_updated(
+    plan: Plan, ops: list[Operation], kinds: dict[Operation, PartKind], levels: dict[Operation, int]
+) -> tuple[dict[str, int], dict[Operation, int]]:
+    """The last level with a segment on each processor, and the first level that updates each variable."""
+    last: dict[str, int] = {}
+    updated: dict[Operation, int] = {}
+    for op in ops:
+        if kinds[op] is _SEGMENT:
+            place = hardware(plan.devices[op])
+            last[place] = max(last.get(place, 0), levels[op])
+        for tensor in updated_by(op):
+            variable = variable_of(tensor)
+            if variable is not None:
+                updated[variable] = min(updated.get(variable, 1 << 30), levels[op])
+    return last, updated
 
 
 def _freeing(ops: list[Operation], before: _Edges) -> dict[Operation, frozenset[Operation]]:

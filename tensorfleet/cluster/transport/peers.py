@@ -322,7 +322,10 @@ def _said_to(message: Request[_Answer]) -> Callable[[wire.Channel, wire.Frame], 
 def failure(frame: wire.Frame) -> errors.OpError:
     """The error that a FAILED frame carries; its operation is looked up by whoever knows the graph."""
     failed = frame.read(Failed)
-    kind = errors.CLASS_BY_CODE.get(failed.code, errors.UnknownError)
+    try:
+        kind = errors.exception_type_from_error_code(failed.code)
+    except KeyError:
+        kind = errors.UnknownError
     error: errors.OpError = kind(None, None, failed.message)
     error.remote_op = failed.op
     return error

@@ -164,16 +164,16 @@ class RaggedTensor(CompositeTensor):
         """Rows to which `value_rowids`, in order, sends each value; `nrows` of them."""
         with name_scope(name, "RaggedFromValueRowIds"):
             rows = splits_of(value_rowids, "value_rowids")
+            known = {"value_rowids": rows}
             if nrows is None:
                 splits = segment_ids_to_row_splits(rows)
-                made: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
-                return made._knowing(value_rowids=rows)
-            total = cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
-            total.shape.assert_has_rank(0)
-            _check_nrows(constant_value(total), constant_value(rows))
-            splits = segment_ids_to_row_splits(rows, total)
-            made = cls.from_row_splits(values, splits, validate=validate)
-            return made._knowing(value_rowids=rows, nrows=total)
+            else:
+                known["nrows"] = total = cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
+                total.shape.assert_has_rank(0)
+                _check_nrows(constant_value(total), constant_value(rows))
+                splits = segment_ids_to_row_splits(rows, total)
+            made: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
+            return made._knowing(**known)
 
     @classmethod
     def from_nested_row_splits(

@@ -257,7 +257,7 @@ class Segment:
         self.steps.append(step)
 
     def code_of(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
-        """The number of a step's argument: from 0 for the segment's own values, negative for those from outside."""
+        """The code of a step's argument: the slot of a value, or `~index` of a variable."""
         if tensor not in self._fed and (
             (tensor.dtype._is_ref_dtype and tensor.op.type != "RefSelect")
             or (
@@ -302,7 +302,7 @@ class Segment:
             self.variables.append(variable)
         return index
 
-    def interpret(
+    def interpret(  # noqa: C901 - the loop over a step's kernels, where a call for each part would cost time
         self,
         values: Values,
         state: Values,
