@@ -1,0 +1,1 @@
+"""What every folder builds on: dtypes, shapes, errors, settings, files, protocol buffers."""

@@ -55,7 +55,7 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """This type without its reference."""
+        """The type without its reference."""
         return self._base
 
     @property
@@ -161,7 +161,8 @@ class DType:
 
     def is_compatible_with(self, other: DTypeLike) -> bool:
         """Whether a tensor of type `other` can be used where this is asked for."""
-        return self._enum in (as_dtype(other)._enum, as_dtype(other)._base._enum)
+        kind: DType = as_dtype(other)
+        return self._enum in (kind._enum, int(kind.base_dtype))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -226,7 +227,7 @@ for _number, _later in enumerate(_LATER.split(), 24):
     _define(_number, _later, getattr(ml_dtypes, _later))
 
 _FLOATING = {float16, float32, float64, bfloat16}
-_FLOATING |= {d for d in _BY_ENUM.values() if d._enum < 100 and d._name.startswith(("float8", "float4"))}
+_FLOATING |= {d for d in _BY_ENUM.values() if int(d) < 100 and d._name.startswith(("float8", "float4"))}
 _QUANTIZED = {qint8, quint8, qint16, quint16, qint32}
 QUANTIZED_DTYPES = frozenset(_QUANTIZED)
 
@@ -243,9 +244,9 @@ PROTO_FIELDS |= {
 PROTO_FIELDS |= {"complex64": "scomplex_val", "complex128": "dcomplex_val"}
 
 _BY_NAME = {d._name: d for d in _BY_ENUM.values()} | {"half": float16, "double": float64, "float": float32}
-_BY_NAME |= {"half_ref": float16._ref, "double_ref": float64._ref, "float_ref": float32._ref}
-_BY_NUMPY = {d._np: d for d in _BY_ENUM.values() if not d._is_ref_dtype and d not in _QUANTIZED}
-_BY_NUMPY[np.dtype(object)] = string
+_BY_NAME |= {"half_ref": float16._as_ref, "double_ref": float64._as_ref, "float_ref": float32._as_ref}
+BY_NUMPY = {d.np_dtype: d for d in _BY_ENUM.values() if not d._is_ref_dtype and d not in _QUANTIZED}
+BY_NUMPY[np.dtype(object)] = string
 # Python's types, names and numbers in one table: no key of one kind equals a key of another.
 _KNOWN: dict[object, DType] = {float: float32, bool: bool_, object: string, int: int64, complex: complex128}
 _KNOWN.update(_BY_NAME.items())
@@ -271,7 +272,7 @@ def as_dtype(type_value: DTypeLike) -> DType:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from e
     if np_type.kind in "SU":
         return string
-    found = _BY_NUMPY.get(np_type) or _BY_NUMPY.get(np_type.newbyteorder("="))
+    found = BY_NUMPY.get(np_type) or BY_NUMPY.get(np_type.newbyteorder("="))
     if found is None:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")
     return found

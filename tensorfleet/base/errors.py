@@ -176,7 +176,7 @@ class OutOfRangeError(_WithCode):
 
 
 class UnimplementedError(_WithCode):
-    """This combination of operation and arguments has no kernel."""
+    """The combination of operation and arguments has no kernel."""
 
     _code = UNIMPLEMENTED
 

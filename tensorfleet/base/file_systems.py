@@ -44,24 +44,59 @@ _Walked = Iterator[tuple[str, list[str], list[str]]]
 class FileSystem(Protocol):
     """The operations on files that the library uses, named after those in `os` and `shutil`."""
 
-    def open(self, path: str, mode: str, buffering: int = -1) -> BinaryIO: ...
-    def exists(self, path: str) -> bool: ...
-    def isfile(self, path: str) -> bool: ...
-    def isdir(self, path: str) -> bool: ...
-    def getsize(self, path: str) -> int: ...
-    def mtime_ns(self, path: str) -> int: ...
-    def mkdir(self, path: str) -> None: ...
-    def makedirs(self, path: str) -> None: ...
-    def remove(self, path: str) -> None: ...
-    def rmdir(self, path: str) -> None: ...
-    def rmtree(self, path: str) -> None: ...
-    def replace(self, source: str, target: str) -> None: ...
-    def link(self, source: str, target: str) -> None: ...
-    def copyfile(self, source: str, target: str) -> None: ...
-    def listdir(self, path: str) -> list[str]: ...
-    def glob(self, pattern: str) -> list[str]: ...
-    def walk(self, top: str, topdown: bool, failed: _Failed | None) -> _Walked: ...
-    def absolute(self, path: str) -> str: ...
+    def open(self, path: str, mode: str, buffering: int = -1) -> BinaryIO:
+        """Opens a file for bytes."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+
+    def isfile(self, path: str) -> bool:
+        """Whether it is a file."""
+
+    def isdir(self, path: str) -> bool:
+        """Whether it is a directory."""
+
+    def getsize(self, path: str) -> int:
+        """The size of a file in bytes."""
+
+    def mtime_ns(self, path: str) -> int:
+        """When it was last changed, in nanoseconds."""
+
+    def mkdir(self, path: str) -> None:
+        """Makes a directory in one that is there."""
+
+    def makedirs(self, path: str) -> None:
+        """Makes a directory and those above it."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file."""
+
+    def rmdir(self, path: str) -> None:
+        """Removes an empty directory."""
+
+    def rmtree(self, path: str) -> None:
+        """Removes a directory and everything in it."""
+
+    def replace(self, source: str, target: str) -> None:
+        """Renames a file, over one that is there."""
+
+    def link(self, source: str, target: str) -> None:
+        """Gives a file a second name, or makes a copy where that is not possible."""
+
+    def copyfile(self, source: str, target: str) -> None:
+        """Copies a file."""
+
+    def listdir(self, path: str) -> list[str]:
+        """The names in a directory."""
+
+    def glob(self, pattern: str) -> list[str]:
+        """The paths that match a pattern."""
+
+    def walk(self, top: str, topdown: bool, failed: _Failed | None) -> _Walked:
+        """The directories below one, as `os.walk` gives them."""
+
+    def absolute(self, path: str) -> str:
+        """The path from the root."""
 
 
 class _Local:

@@ -38,7 +38,7 @@ def file_path(name: PathLike) -> str:
 
 
 @contextmanager
-def _errors_about(path: str) -> Iterator[None]:
+def errors_about(path: str) -> Iterator[None]:
     """Turns an error of the operating system into the one TensorFlow raises for it."""
     try:
         yield
@@ -92,7 +92,7 @@ class GFile:
 
     def _open(self, mode: str) -> IO[bytes]:
         path = file_path(self._name)
-        with _errors_about(path):
+        with errors_about(path):
             return file_system(path).open(path, mode)
 
     def _given(self, data: bytes) -> Any:
@@ -105,13 +105,13 @@ class GFile:
     def write(self, file_content: str | bytes) -> None:
         """Appends text or bytes."""
         file = self._writing()
-        with _errors_about(str(self._name)):
+        with errors_about(str(self._name)):
             file.write(as_bytes(file_content))
 
     def read(self, n: int = -1) -> Any:
         """The next `n` bytes, or all that is left."""
         file = self._reading()
-        with _errors_about(str(self._name)):
+        with errors_about(str(self._name)):
             return self._given(file.read(n))
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
@@ -166,7 +166,7 @@ class GFile:
     def flush(self) -> None:
         """Hands written bytes to the operating system."""
         if self._writer is not None:
-            with _errors_about(str(self._name)):
+            with errors_about(str(self._name)):
                 self._writer.flush()
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class GFile:
         self._reader = self._writer = None
         for file in opened:
             if file is not None:
-                with _errors_about(str(self._name)):
+                with errors_about(str(self._name)):
                     file.close()
 
     def __del__(self) -> None:
@@ -203,7 +203,7 @@ class FileStatistics(NamedTuple):
 def exists(path: PathLike) -> bool:
     """Whether there is a file or directory of that name."""
     path = file_path(path)
-    with _errors_about(path):
+    with errors_about(path):
         return file_system(path).exists(path)
 
 
@@ -211,7 +211,7 @@ def exists(path: PathLike) -> bool:
 def isdir(path: PathLike) -> bool:
     """Whether it is a directory."""
     path = file_path(path)
-    with _errors_about(path):
+    with errors_about(path):
         return file_system(path).isdir(path)
 
 
@@ -219,7 +219,7 @@ def isdir(path: PathLike) -> bool:
 def mkdir(path: PathLike) -> None:
     """Makes a directory, whose parent must exist."""
     path = file_path(path)
-    with _errors_about(path):
+    with errors_about(path):
         if not file_system(path).isdir(path):
             file_system(path).mkdir(path)
 
@@ -228,7 +228,7 @@ def mkdir(path: PathLike) -> None:
 def makedirs(path: PathLike) -> None:
     """Makes a directory and those above it; one that exists is fine."""
     path = file_path(path)
-    with _errors_about(path):
+    with errors_about(path):
         file_system(path).makedirs(path)
 
 
@@ -236,7 +236,7 @@ def makedirs(path: PathLike) -> None:
 def remove(path: PathLike) -> None:
     """Deletes a file."""
     path = file_path(path)
-    with _errors_about(path):
+    with errors_about(path):
         file_system(path).remove(path)
 
 
@@ -244,7 +244,7 @@ def remove(path: PathLike) -> None:
 def rmtree(path: PathLike) -> None:
     """Deletes a directory and everything in it."""
     path = file_path(path)
-    with _errors_about(path):
+    with errors_about(path):
         if not (file_system(path).exists(path) or os.path.islink(path)):
             raise errors.NotFoundError(None, None, f"{path} not found")
         file_system(path).rmtree(path)
@@ -255,7 +255,7 @@ def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Copies a file."""
     source, target = file_path(src), file_path(dst)
     _check_free(target, overwrite)
-    with _errors_about(source):
+    with errors_about(source):
         copy_file(source, target)
 
 
@@ -275,7 +275,7 @@ def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
             f"Renaming {source} to {target} not implemented: they are in two file systems. Copy it, then delete it.",
         )
     _check_free(target, overwrite)
-    with _errors_about(source):
+    with errors_about(source):
         file_system(source).replace(source, target)
 
 
@@ -285,7 +285,7 @@ def listdir(path: PathLike) -> list[str]:
     path = file_path(path)
     if not isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {path}")
-    with _errors_about(path):
+    with errors_about(path):
         return file_system(path).listdir(path)
 
 
@@ -295,7 +295,7 @@ def glob(pattern: PathLike | Iterable[PathLike]) -> list[str]:
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     matches: list[str] = []
     for path in map(file_path, patterns):
-        with _errors_about(path):
+        with errors_about(path):
             matches += sorted(file_system(path).glob(path))
     return matches
 
@@ -305,7 +305,7 @@ def stat(path: PathLike) -> FileStatistics:
     """Size, time of change, and whether it is a directory."""
     path = file_path(path)
     files = file_system(path)
-    with _errors_about(path):
+    with errors_about(path):
         return FileStatistics(files.getsize(path), files.mtime_ns(path), files.isdir(path))
 
 
@@ -320,12 +320,12 @@ def walk(
             onerror(errors.NotFoundError(None, None, f"Could not find directory {e.filename}"))
 
     path = file_path(top)
-    with _errors_about(path):
+    with errors_about(path):
         yield from file_system(path).walk(path, topdown, report)
 
 
 def whole_file(name: PathLike) -> bytes:
     """The content of a file."""
     path = file_path(name)
-    with _errors_about(path), file_system(path).open(path, "rb") as file:
+    with errors_about(path), file_system(path).open(path, "rb") as file:
         return file.read()

@@ -159,7 +159,7 @@ def _from_caller(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 def _count() -> int:
     """How often the line that called our caller was reached before."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # noqa: SLF001 - Python's own
     key = (frame.f_code.co_filename, frame.f_lineno)
     with _lock:
         _counts[key] += 1

@@ -21,7 +21,7 @@ AnyShape: TypeAlias = "ShapeLike | Iterable[DimensionLike] | TensorShapeProto"
 def _arithmetic(f: Callable[[int, int], int]) -> Callable[[Dimension, DimensionLike], Dimension]:
     def method(self: Dimension, other: DimensionLike) -> Dimension:
         try:
-            value = as_dimension(other)._value
+            value = as_dimension(other).value
         except (TypeError, ValueError):
             return cast(Dimension, NotImplemented)
         if self._value is None or value is None:
@@ -34,7 +34,7 @@ def _arithmetic(f: Callable[[int, int], int]) -> Callable[[Dimension, DimensionL
 def _comparison(f: Callable[[int, int], bool]) -> Callable[[Dimension, object], Any]:
     def method(self: Dimension, other: object) -> bool | None:
         try:
-            value = as_dimension(other)._value  # type: ignore[arg-type]  # anything may be compared
+            value = as_dimension(other).value  # type: ignore[arg-type]  # anything may be compared
         except (TypeError, ValueError):
             return cast(None, NotImplemented)
         if self._value is None or value is None:
@@ -54,7 +54,7 @@ class Dimension:
         if value is None or type(value) is int:
             self._value = value
         elif isinstance(value, Dimension):
-            self._value = value._value
+            self._value = value.value
         elif hasattr(value, "as_datatype_enum"):
             raise TypeError(f"Cannot convert {value!r} to Dimension")
         else:
@@ -81,7 +81,7 @@ class Dimension:
     def is_compatible_with(self, other: DimensionLike) -> bool:
         """Whether both could be the same number."""
         other = as_dimension(other)
-        return self._value is None or other._value is None or self._value == other._value
+        return self._value is None or other.value is None or self._value == other.value
 
     def assert_is_compatible_with(self, other: DimensionLike) -> None:
         """Raises ValueError unless both could be the same number."""
@@ -197,9 +197,9 @@ class TensorShape:
         elif isinstance(dims, (str, bytes)):
             raise TypeError(f"A shape cannot be made of {dims!r}")
         elif isinstance(dims, Iterable):
-            self._d = tuple(d if type(d) is int and d >= 0 else Dimension(d)._value for d in dims)
+            self._d = tuple(d if type(d) is int and d >= 0 else Dimension(d).value for d in dims)
         else:
-            self._d = (Dimension(dims)._value,)
+            self._d = (Dimension(dims).value,)
 
     @staticmethod
     def _of(dims: tuple[int | None, ...] | None) -> TensorShape:
@@ -288,20 +288,20 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have that rank."""
+        """The shape, known to have that rank."""
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError when its rank is known to be lower."""
+        """The shape; ValueError when its rank is known to be lower."""
         if self.rank is not None and self.rank < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError when its rank is known to be higher."""
+        """The shape; ValueError when its rank is known to be higher."""
         if self.rank is not None and self.rank > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
@@ -345,7 +345,7 @@ class TensorShape:
         return list(self._d)
 
     def as_proto(self) -> TensorShapeProto:
-        """This shape as a `TensorShapeProto`."""
+        """The shape as a `TensorShapeProto`."""
         from tensorfleet.base.protos import TensorShapeProto
 
         if self._d is None:

@@ -69,14 +69,25 @@ class ArrayModule(ArrayFunctions, Protocol):
     """The array namespace that a kernel is given as `xp`: `numpy`, or `jax.numpy` while a segment is traced."""
 
     @property
-    def linalg(self) -> ArrayFunctions: ...
+    def linalg(self) -> ArrayFunctions:
+        """Linear algebra."""
+
     @property
-    def fft(self) -> ArrayFunctions: ...
+    def fft(self) -> ArrayFunctions:
+        """Fourier transforms."""
+
     @property
-    def pi(self) -> float: ...
+    def pi(self) -> float:
+        """π."""
+
     @property
-    def inf(self) -> float: ...
+    def inf(self) -> float:
+        """Infinity."""
+
     @property
-    def nan(self) -> float: ...
+    def nan(self) -> float:
+        """Not a number."""
+
     @property
-    def newaxis(self) -> None: ...
+    def newaxis(self) -> None:
+        """The index that adds a dimension."""

@@ -166,14 +166,14 @@ class BoardPlace(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Ping(Request[Done]):
-    """Is the task alive?"""
+    """Asks whether the task is alive."""
 
     kind = PING
 
 
 @dataclass(frozen=True, slots=True)
 class Describe(Request[Description]):
-    """What does the task have?"""
+    """Asks what the task is at the moment."""
 
     kind = DESCRIBE
 
@@ -358,7 +358,7 @@ class Return(Request[Done]):
 
 @dataclass(frozen=True, slots=True)
 class Board(Request[BoardPlace]):
-    """Where in shared memory is what a stage reads?"""
+    """Asks where in shared memory the variables are that a stage reads."""
 
     kind = BOARD
     session: str

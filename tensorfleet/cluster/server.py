@@ -382,7 +382,7 @@ class Server:
 
     def awaited(self) -> list[tuple[str, int]]:
         """The tasks of other jobs that have not finished. Parameter servers only serve, as this one does."""
-        return [task for task in self._notices._others() if task[0] not in (self.job, "ps")]
+        return [task for task in self._notices.others() if task[0] not in (self.job, "ps")]
 
     # -- ending ---------------------------------------------------------------------------------------
 
@@ -398,9 +398,11 @@ class Server:
         self._notices.announce()
 
     def join(self) -> None:
-        """Waits until the server is to end: told to by `tf.fleet.stop_server`, at SIGTERM, or when every other task
-        has finished. A script for TensorFlow, where this never returns, ends here. So does one whose other tasks never
-        come, or never come back, after TENSORFLEET_ORPHAN_SECONDS: with exit code 69."""
+        """Waits until the server is to end: by `tf.fleet.stop_server`, at SIGTERM, or after every other task.
+
+        A script for TensorFlow, where this never returns, ends here. So does one whose other tasks never come, or
+        never come back, after TENSORFLEET_ORPHAN_SECONDS: with exit code 69.
+        """
         self.joined = True
         guard, orphaned = orphan.OrphanGuard(self), None
         previous: Any = None

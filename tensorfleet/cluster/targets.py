@@ -68,8 +68,8 @@ def _finish_sessions() -> None:
     if hasattr(sys, "last_value"):  # an error has ended it
         return
     for engine in [e for engines in _engines.values() for e in engines]:
-        if isinstance(engine, ClusterEngine) and not engine._running:
-            tasks = [engine._peer_of(*task_parts(task)) for task in engine._shipments]
+        if isinstance(engine, ClusterEngine) and not engine.running:
+            tasks = [engine.peer_of(*task_parts(task)) for task in engine.shipments]
             if all(task.is_open() for task in tasks):  # at the end of a process no connection is opened
                 engine.close(errors.CancelledError(None, None, CLOSED), finished=True)
 
@@ -132,9 +132,9 @@ def incarnations(engine: Engine[Any]) -> dict[str, int]:
     """
     if not isinstance(engine, ClusterEngine):
         return {}
-    found = {task: engine._peer_of(*task_parts(task)).incarnation or 0 for task in engine._shipments}
-    if engine._own is not None:
-        found[engine._own] = engine._local.incarnation
+    found = {task: engine.peer_of(*task_parts(task)).incarnation or 0 for task in engine.shipments}
+    if engine.own is not None:
+        found[engine.own] = engine.local.incarnation
     return found
 
 

@@ -1,0 +1,1 @@
+"""The graph: operations, tensors, scopes, shapes, gradients, and its protocol buffers."""

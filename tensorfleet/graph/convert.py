@@ -217,7 +217,7 @@ def _from_numpy(array: np.ndarray, dtype: DType | None) -> np.ndarray:
             raise TypeError(f"Expected {dtype.name}, got {array.tolist()!r} of type 'str' instead.")
         return _strings(array)
     if dtype is None:
-        if array.dtype.newbyteorder("=") not in dtypes._BY_NUMPY:
+        if array.dtype.newbyteorder("=") not in dtypes.BY_NUMPY:
             raise TypeError(f"Unrecognized data type {array.dtype} of a numpy array; use one of tf's types.")
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     target = dtype.np_dtype
@@ -283,7 +283,7 @@ def _guess(value: TensorLike) -> np.ndarray:
         return _strings(value)
     if kind == "O":
         return _objects(value, array)
-    if array.dtype not in dtypes._BY_NUMPY:
+    if array.dtype not in dtypes.BY_NUMPY:
         raise TypeError(f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}.")
     return array
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tensorfleet.graph.operation import Operation, Tensor
@@ -10,6 +11,16 @@ if TYPE_CHECKING:
     from tensorfleet.graph.graph import Graph
 
 _FORM = 'Tensor names must be of the form "<op_name>:<output_index>"'
+
+
+def check_inputs(graph: Graph, inputs: Sequence[Tensor], name: str) -> None:
+    """Raises ValueError for an input of a new operation that is in another graph."""
+    for t in inputs:
+        if t.graph is not graph:
+            raise ValueError(
+                f"Tensor {t} must be from the same graph as the operation '{name.rstrip('/')}' being made. "
+                "Build both inside the same `with graph.as_default():`."
+            )
 
 
 def find_element(graph: Graph, obj: object, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:

@@ -44,7 +44,7 @@ class FunctionGraph(Graph):
         self.copyable: frozenset[Operation] = frozenset()
         #: what its `FunctionDef` says besides the body: description, output_names, attrs
         self.told: dict[str, Any] = {}
-        self._copied: dict[Operation, Operation] = {}
+        self.copied: dict[Operation, Operation] = {}
         # The tables are shared, not copied: a function that is called inside is the outer graph's, too.
         self._functions = outer._functions
         self._function_names = outer._function_names
@@ -91,18 +91,18 @@ class FunctionGraph(Graph):
         stack = [op]
         while stack:
             current = stack[-1]
-            if current in self._copied:
+            if current in self.copied:
                 stack.pop()
                 continue
             self._check_copyable(current)
             needs = [*(t._op for t in current._inputs), *current._control_inputs]
-            missing = [n for n in needs if n not in self._copied]
+            missing = [n for n in needs if n not in self.copied]
             if missing:
                 stack.extend(missing)
                 continue
-            self._copied[current] = self._copy_one(current)
+            self.copied[current] = self._copy_one(current)
             stack.pop()
-        return self._copied[op]
+        return self.copied[op]
 
     def _check_copyable(self, op: Operation) -> None:
         if not self._by_value or op in self.copyable:
@@ -113,7 +113,7 @@ class FunctionGraph(Graph):
             raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
 
     def _copy_one(self, op: Operation) -> Operation:
-        inputs = [self._copied[t._op]._outputs[t._value_index] for t in op._inputs]
+        inputs = [self.copied[t._op]._outputs[t._value_index] for t in op._inputs]
         attrs = dict(op._attrs)
         if op.spec.variable and not attrs.get("shared_name"):
             attrs["shared_name"] = op.name.encode()  # the same variable, whatever the copy is called
@@ -125,7 +125,7 @@ class FunctionGraph(Graph):
         # Errors in the copy show the user's line of the original.
         made._stack = op._stack
         if op._control_inputs:
-            made._add_control_inputs([self._copied[c] for c in op._control_inputs])
+            made._add_control_inputs([self.copied[c] for c in op._control_inputs])
         return made
 
     def cut(

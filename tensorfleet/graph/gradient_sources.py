@@ -50,6 +50,6 @@ def _captured(graph: Any, tensor: Tensor) -> Tensor | None:
     around = _captured(outer, tensor)
     if around is None:
         return None
-    copied = graph._copied.get(around._op)  # as constants are
+    copied = graph.copied.get(around._op)  # as constants are
     captured: Tensor | None = graph.captures.get(around)
     return captured if copied is None else copied._outputs[around._value_index]

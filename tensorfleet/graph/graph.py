@@ -12,7 +12,7 @@ from tensorfleet.base import devices
 from tensorfleet.base.dtypes import DType
 from tensorfleet.graph import registry
 from tensorfleet.graph.collections import Collections
-from tensorfleet.graph.elements import find_element
+from tensorfleet.graph.elements import check_inputs, find_element
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.infer import infer_shapes
 from tensorfleet.graph.operation import Operation, Tensor
@@ -174,12 +174,7 @@ class Graph(Collections):
         if self._building_function:
             # A body may use tensors of the graph around it: each becomes an argument of the function.
             inputs = [t if t.graph is self else self.capture(t) for t in inputs]
-        for t in inputs:
-            if t.graph is not self:
-                raise ValueError(
-                    f"Tensor {t} must be from the same graph as the operation '{name.rstrip('/')}' being made. "
-                    "Build both inside the same `with graph.as_default():`."
-                )
+        check_inputs(self, inputs, name)
         if isinstance(name, bytes):
             name = name.decode()
         with self._lock:
@@ -192,16 +187,7 @@ class Graph(Collections):
             op: Operation = type.__call__(Operation, self, spec, full, inputs, waits, attrs, output_types)
             # Before the operation is registered: when its shapes contradict, the graph does not keep it.
             infer_shapes(op)
-            if self._scoped_attrs:
-                attrs.update(
-                    {k: v(op) if callable(v) else v for k, v in self._scoped_attrs.items() if v is not None}
-                )
-            if self._gradient_overrides and spec.name in self._gradient_overrides:
-                attrs["_gradient_op_type"] = self._gradient_overrides[spec.name].encode()
-            if self._kernel_labels and spec.name in self._kernel_labels:
-                attrs["_kernel"] = self._kernel_labels[spec.name].encode()
-            if self._container and spec.stateful and "container" in spec.attrs and not attrs.get("container"):
-                attrs["container"] = self._container.encode()
+            self._apply_attribute_scopes(op, attrs)
             op._id = len(self._ops)
             op._control_flow_context = state.control_flow_context
             op._original_op = state.original_op
@@ -279,6 +265,19 @@ class Graph(Collections):
             if function is None:
                 break
             op._set_device(function(op))
+
+    def _apply_attribute_scopes(self, op: Operation, attrs: dict[str, Any]) -> None:
+        spec = op.spec
+        if self._scoped_attrs:
+            attrs.update(
+                {k: v(op) if callable(v) else v for k, v in self._scoped_attrs.items() if v is not None}
+            )
+        if self._gradient_overrides and spec.name in self._gradient_overrides:
+            attrs["_gradient_op_type"] = self._gradient_overrides[spec.name].encode()
+        if self._kernel_labels and spec.name in self._kernel_labels:
+            attrs["_kernel"] = self._kernel_labels[spec.name].encode()
+        if self._container and spec.stateful and "container" in spec.attrs and not attrs.get("container"):
+            attrs["container"] = self._container.encode()
 
     def _apply_colocation(self, op: Operation, state: Stacks) -> None:
         if not state.colocation:
@@ -480,7 +479,7 @@ class Graph(Collections):
         """Kept for programs that call it: the stacks of a graph are thread-local always."""
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """This graph as a `GraphDef`; with `from_version`, only operations added since."""
+        """The graph as a `GraphDef`; with `from_version`, only operations added since."""
         from tensorfleet.graph.graphdef import export_graph
 
         return export_graph(self, from_version, add_shapes)

@@ -269,6 +269,7 @@ class RegisterGradient:
         self._op_type = op_type
 
     def __call__(self, f: G) -> G:
+        """Registers `f` and returns it; KeyError if the name has a gradient."""
         spec = find(self._op_type)
         if self._op_type in _NAMED_GRADIENTS or (spec is not None and spec.gradient is not None):
             raise KeyError(f"Registering two gradient with name '{self._op_type}'!")

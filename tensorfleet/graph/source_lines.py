@@ -22,7 +22,7 @@ Stack = tuple[tuple[Any, int], ...]
 
 def user_stack() -> Stack:
     """The calling frames outside our packages, innermost first, as (code, line) pairs."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - Python's own
     found: list[tuple[Any, int]] = []
     while frame is not None and len(found) < _MAX_FRAMES:
         code = frame.f_code
@@ -34,7 +34,7 @@ def user_stack() -> Stack:
 
 def user_line() -> tuple[str, int]:
     """File and line of the innermost calling frame outside our packages; an empty name if there is none."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - Python's own
     while frame is not None:
         name = frame.f_code.co_filename
         # `with tf.device(...)` enters through contextlib, which is not the user's code.

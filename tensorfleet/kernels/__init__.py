@@ -1,0 +1,1 @@
+"""Numerical routines behind the ops: convolutions, random numbers, hashing, parsing."""

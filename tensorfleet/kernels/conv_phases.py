@@ -111,8 +111,11 @@ def _products(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> list[Arr
 
 
 def _neighbours(xp: ArrayModule, dy: Array, count: int, before: int, width: int) -> list[Array]:
-    """[examples, rows, columns, channels] of `dy`; or what pairs of neighbouring columns see, those at even places and at
-    odd places, with `before` columns of zeros before them."""
+    """The arrays of `dy` to convolve: [examples, rows, columns, channels].
+
+    For `count` 2 these are two: what pairs of neighbouring columns see, those at even places and at odd places,
+    with `before` columns of zeros before them.
+    """
     if count == 1:
         return [dy]
     pairs = -(-width // 2)

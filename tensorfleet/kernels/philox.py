@@ -28,7 +28,7 @@ _LOW_WORD = np.uint64(_WORD)
 _SHIFT_WORD = np.uint64(32)
 CHUNK = 8192  # blocks per pass of the numpy life: three arrays of 128 KiB stay in the cache
 RESERVED_PER_OUTPUT = 256  # blocks a filling kernel sets aside for each output
-_entropy = os.urandom  # where unseeded streams begin; the tests put a repeatable source here
+entropy = os.urandom  # where unseeded streams begin; the tests put a repeatable source here
 _STATELESS_KEY = (0x3EC8F720, 0x02461E29)
 
 
@@ -48,7 +48,7 @@ def random_state() -> Array:
     """A stream seeded by the operating system."""
     # The low half of the counter starts at 0: the stream has 2**64 blocks before it reaches another's.
     state = np.zeros(6, np.uint32)
-    state[2:] = np.frombuffer(_entropy(16), np.uint32)
+    state[2:] = np.frombuffer(entropy(16), np.uint32)
     return state
 
 
@@ -264,6 +264,7 @@ def _unit_small(words: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def unit_float(words: Array) -> Array:
+    """Numbers in [0, 1) of float32 from random words, in place: 23 bits of each are the mantissa."""
     words &= np.uint32(0x7FFFFF)
     words |= np.uint32(0x3F800000)
     unit = words.view(np.float32)
@@ -272,6 +273,7 @@ def unit_float(words: Array) -> Array:
 
 
 def unit_double(words: Array) -> Array:
+    """Numbers in [0, 1) of float64, each from two random words: 52 bits are the mantissa."""
     mantissa = words[:, 0::2].astype(np.uint64)
     mantissa &= np.uint64(0xFFFFF)
     mantissa <<= _SHIFT_WORD

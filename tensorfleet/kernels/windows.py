@@ -69,6 +69,7 @@ class WindowGrid:
 
     @property
     def is_padded(self) -> bool:
+        """Whether any side has padding."""
         return any(lo or hi for lo, hi in self.pads)
 
     @property

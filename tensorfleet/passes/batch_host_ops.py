@@ -63,9 +63,8 @@ def put_off(
             if not waiting[follower]:
                 free(follower)
 
-    for op in ops:
-        if not waiting[op]:
-            free(op)
+    for op in [op for op in ops if not waiting[op]]:
+        free(op)
     while ready or held:
         while ready:
             emit(ops[heapq.heappop(ready)])

@@ -274,8 +274,11 @@ def _read_after_initializing(
 
 
 def _are_together(plan: Plan, a: Operation, b: Operation) -> bool:
-    """Whether two operations may be in one segment. Virtual CPUs are one processor: a segment of each would only mean
-    that two programs share the threads that one has for itself."""
+    """Whether two operations may be in one segment.
+
+    Virtual CPUs are one processor: a segment of each would only mean that two programs share the threads that one
+    has for itself.
+    """
     one, other = plan.devices[a], plan.devices[b]
     return one == other or hardware(one) == hardware(other)
 
@@ -306,16 +309,7 @@ def _delay(
     levels: dict[Operation, int],
 ) -> None:
     """Moves operations to the latest level they can have, so that they join the segment of their users."""
-    last: dict[str, int] = {}
-    updated: dict[Operation, int] = {}
-    for op in ops:
-        if kinds[op] is _SEGMENT:
-            place = hardware(plan.devices[op])
-            last[place] = max(last.get(place, 0), levels[op])
-        for tensor in updated_by(op):
-            variable = variable_of(tensor)
-            if variable is not None:
-                updated[variable] = min(updated.get(variable, 1 << 30), levels[op])
+    last, updated = _last_and_updated(plan, ops, kinds, levels)
     if not any(last.values()):
         return
     after: dict[Operation, list[Operation]] = {}
@@ -335,6 +329,23 @@ def _delay(
                 if variable in updated:  # a read stays before the update it was made before
                     latest = min(latest, max(updated[variable], levels[op]))
         levels[op] = max(levels[op], latest)
+
+
+def _last_and_updated(
+    plan: Plan, ops: list[Operation], kinds: dict[Operation, PartKind], levels: dict[Operation, int]
+) -> tuple[dict[str, int], dict[Operation, int]]:
+    """The last level with a segment on each processor, and the first level that updates each variable."""
+    last: dict[str, int] = {}
+    updated: dict[Operation, int] = {}
+    for op in ops:
+        if kinds[op] is _SEGMENT:
+            place = hardware(plan.devices[op])
+            last[place] = max(last.get(place, 0), levels[op])
+        for tensor in updated_by(op):
+            variable = variable_of(tensor)
+            if variable is not None:
+                updated[variable] = min(updated.get(variable, 1 << 30), levels[op])
+    return last, updated
 
 
 def _freeing(ops: list[Operation], before: _Edges) -> dict[Operation, frozenset[Operation]]:

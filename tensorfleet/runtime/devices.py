@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -83,7 +84,7 @@ def _load() -> tuple[ModuleType, ArrayModule]:
     if driver:
         config.update("jax_default_device", first)  # a GPU is used when named
     with contextlib.suppress(ImportError, AttributeError):  # JAX may move it: it is not public
-        _collect.append(import_module("jax._src.lib").xla_client._xla.collect_garbage)
+        _collect.append(attrgetter("xla_client._xla.collect_garbage")(import_module("jax._src.lib")))
     atexit.unregister(wait_for_others)
     atexit.register(wait_for_others)  # before what JAX itself does then
     namespace: Any = jnp  # a module is no class: mypy cannot know that it has these functions
@@ -161,8 +162,10 @@ def _start_lone() -> Device | None:
 
 
 def on_cpu(device: Device | None, values: Sequence[Any]) -> Sequence[Any]:
-    """Values for a program on one of the CPU's devices (None for the usual one). Arrays of the other one come as numpy's,
-    which costs nothing."""
+    """Values for a program on one of the CPU's devices (None for the usual one).
+
+    Arrays of the other one come as numpy's, which costs nothing.
+    """
     if not _lone or _lone[0] is None:
         return values
     wanted = device is not None
@@ -254,8 +257,10 @@ _jax_devices: dict[str, Device] = {}
 
 
 def jax_device(name: str, others: bool = False) -> Device | None:
-    """The JAX device behind a device name; None for a CPU, which needs no transfer unless the step has
-    arrays of other kinds of devices too."""
+    """The JAX device behind a device name; None for a CPU.
+
+    A CPU needs no transfer unless the step has arrays of other kinds of devices too.
+    """
     cpu = "/device:CPU" in name
     if cpu and not others:
         return None

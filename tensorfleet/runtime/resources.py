@@ -112,7 +112,7 @@ class VariableStore:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
         block = shared_variables.block_of(self.value)
         free = block.settle() if block is not None else not self._is_wanted()
-        shared = self._references() > _OWN_REFERENCES
+        shared = self.references() > _OWN_REFERENCES
         value: Array = self.value
         mine = type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or block is not None)
         if shared or not mine or not free:
@@ -129,14 +129,14 @@ class VariableStore:
 
         The caller holds the lock and the gate, and swaps.
         """
-        shared = self._references() > _OWN_REFERENCES
+        shared = self.references() > _OWN_REFERENCES
         value = self.value
         if shared or kept or isinstance(value, np.ndarray):
             _, jnp = load_jax()
             value = jnp.array(value, copy=True)
         return value
 
-    def _references(self) -> int:
+    def references(self) -> int:
         """How many references the value has, counted in one place: how many are our own depends on the interpreter."""
         return sys.getrefcount(self.value)
 
@@ -169,7 +169,7 @@ def _references_of_one_holder() -> int:
     """The count when only its store holds a value. Interpreters differ, so it is measured."""
     store = VariableStore("", DType(1))
     store.value = object()
-    return store._references()
+    return store.references()
 
 
 _OWN_REFERENCES = _references_of_one_holder()

@@ -1,0 +1,1 @@
+"""State that lives between steps: queues, tables, accumulators, tensor arrays."""

@@ -41,6 +41,7 @@ class TakeGradientAttempt(Attempt):
         self.result: Any = None
 
     def advance(self, queue: Accumulator) -> int:
+        """Takes the average once enough gradients have come."""
         if queue.count < self.required:
             return STUCK
         self.result = queue.finish()

@@ -96,16 +96,20 @@ class HeapQueue(Queue):
         return []
 
     def push(self, element: Element) -> None:
+        """Adds an element by its priority; of equal ones the first comes out first."""
         arrays, row = element
         priority = int(arrays[0] if row < 0 else arrays[0][row])
         heapq.heappush(self.elements, (priority, next(self._order), element))
 
     def pop(self) -> Any:
+        """Takes the entry of the lowest priority."""
         return heapq.heappop(self.elements)
 
     def put_back(self, taken: Sequence[Any]) -> None:
+        """Puts entries back where they were."""
         for entry in taken:
             heapq.heappush(self.elements, entry)
 
     def elements_of(self, taken: Sequence[Any]) -> Sequence[Element]:
+        """The elements of entries, without their priorities."""
         return [element for _, _, element in taken]

@@ -121,6 +121,7 @@ class PutAttempt(Attempt):
         self.next = 0
 
     def advance(self, queue: Queue) -> int:
+        """Puts in as many elements as there is room for."""
         if queue.closed:
             text = f"{queue.kind} '{queue.name}' is closed."
             self.error = errors.CancelledError(None, None, text)
@@ -148,6 +149,7 @@ class TakeAttempt(Attempt):
         self.taken: list[Any] = []
 
     def advance(self, queue: Queue) -> int:
+        """Takes as many elements as there are, up to the number asked for."""
         size, missing = queue.size(), self.count - len(self.taken)
         if queue.closed and size < missing:
             return self._end(queue, size, missing)
@@ -184,6 +186,7 @@ class CloseAttempt(Attempt):
     verb = "Close"
 
     def advance(self, queue: Queue) -> int:
+        """Closes the queue."""
         if queue.closed:
             self.error = errors.CancelledError(None, None, f"Queue '{queue.name}' is already closed.")
         queue.closed = True

@@ -191,6 +191,7 @@ class MutableTable(Table):
             self.entries.update(pairs)
 
     def remove(self, keys: _Values) -> None:
+        """Removes keys; one that is not in the table is skipped."""
         with self.lock:
             for key in self.rows(keys):
                 self.entries.pop(key, None)
@@ -236,10 +237,12 @@ class DenseTable(MutableTable):
                 raise invalid(f"Using the {what}_key as a table key is not allowed")
 
     def find(self, keys: _Values, default: _Values) -> np.ndarray:
+        """The values of keys, with a default for missing ones."""
         self._check(keys)
         return super().find(keys, default)
 
     def insert(self, keys: _Values, values: _Values) -> None:
+        """Sets the values of keys; grows the buckets when they are too full."""
         self._check(keys)
         # Every key counts as a new one.
         wanted = self.size() + len(self.rows(keys))
@@ -248,6 +251,7 @@ class DenseTable(MutableTable):
         super().insert(keys, values)
 
     def remove(self, keys: _Values) -> None:
+        """Removes keys; their rows become holes."""
         self._check(keys)
         with self.lock:
             self.holes += [self.entries[k] for k in dict.fromkeys(self.rows(keys)) if k in self.entries]

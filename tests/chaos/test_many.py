@@ -46,7 +46,7 @@ def test_a_hundred_blocked_operations_wake_when_their_queue_or_session_is_closed
         waiting = tf.Session(cluster.target("worker", 0))
         waiting.run(size)
         blocked = [in_background(waiting.run, take) for _ in range(100)]
-        until(lambda: len(waiting._engine._running) == 100)
+        until(lambda: len(waiting._engine.running) == 100)
         time.sleep(0.5)
         began = time.monotonic()
         if end == "queue":

@@ -132,7 +132,7 @@ UNPLUGGED = (
     sess.run([turns.initializer, fill], {number: 1})
     for fetch in (take, fill, forever):
         threading.Thread(target=sess.run, args=(fetch, {number: 2}), daemon=True).start()
-    while sess.run(turns) < 10 or len(sess._engine._running) < 3:
+    while sess.run(turns) < 10 or len(sess._engine.running) < 3:
         time.sleep(0.01)
     time.sleep(2)  # for the others to have begun to wait
     print("ready", flush=True)

@@ -38,7 +38,7 @@ def test_a_step_that_waits_is_cancelled(server):
     element = queue.dequeue()
     session.run(queue.size())
     waiting = in_background(session.run, element)
-    until(lambda: session._engine._running)
+    until(lambda: session._engine.running)
     tf.Session.reset(server.target)
     with pytest.raises(tf.errors.CancelledError, match="Session::Close"):
         waiting.result(60)

@@ -233,7 +233,7 @@ def test_closing_a_session_wakes_its_runs():
         take = q.dequeue()
         s = tf.Session(cluster.target("worker", 0))
         waiting = in_background(s.run, take)
-        until(lambda: s._engine._running)
+        until(lambda: s._engine.running)
         time.sleep(0.2)
         s.close()
         with pytest.raises(tf.errors.CancelledError):

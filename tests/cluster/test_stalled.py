@@ -147,7 +147,7 @@ def test_a_connection_that_was_given_up_before_its_answer_is_read_is_an_unavaila
     answer = stepping.StepDriver._answer
 
     def given_up(self, fd):
-        self._asked[fd][2].close()  # as the watch on the task does
+        self.asked[fd][2].close()  # as the watch on the task does
         return answer(self, fd)
 
     with tf.Graph().as_default(), tf.Session(target) as sess:

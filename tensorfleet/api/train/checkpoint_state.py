@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.file_systems import file_system, is_remote
-from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import errors_about as file_errors
 from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.atomic_files import remove_files, sync_in_background, whole_file
 from tensorfleet.base.formats.checkpoint_reader import is_complete

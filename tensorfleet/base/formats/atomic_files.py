@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorfleet.base import logging
 from tensorfleet.base.file_systems import file_system, is_remote
-from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import errors_about as file_errors
 from tensorfleet.base.platform.exit_threads import beside, started
 
 _MAX_DISK_SECONDS = 600.0  # seconds to wait for a disk

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.file_systems import file_system
-from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import errors_about as file_errors
 from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.checkpoint_writer import (
     CHUNK_BYTES,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.file_systems import file_system
-from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import errors_about as file_errors
 from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.checkpoint_reader import BundleReader, unreadable
 from tensorfleet.base.formats.checkpoint_writer import index_file, shape_of

@@ -20,7 +20,7 @@ import numpy as np
 from tensorfleet.base import dtypes, errors
 from tensorfleet.base.dtypes import DType
 from tensorfleet.base.file_systems import file_system
-from tensorfleet.base.files import _errors_about as file_errors
+from tensorfleet.base.files import errors_about as file_errors
 from tensorfleet.base.files import file_path
 from tensorfleet.base.formats.atomic_files import sync_now, whole_file
 from tensorfleet.base.formats.crc import crc32c, mask

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from tensorfleet.base import errors
 from tensorfleet.base.file_systems import file_system
-from tensorfleet.base.files import _errors_about as errors_about
-from tensorfleet.base.files import file_path
+from tensorfleet.base.files import errors_about, file_path
 from tensorfleet.base.formats.records import again, inflated
 
 if TYPE_CHECKING:

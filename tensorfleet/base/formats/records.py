@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.base.file_systems import file_system
-from tensorfleet.base.files import _errors_about as errors_about
-from tensorfleet.base.files import file_path
+from tensorfleet.base.files import errors_about, file_path
 from tensorfleet.base.formats.crc import MASK_DELTA, checksum_function, masked_crc, unmask
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_bytes

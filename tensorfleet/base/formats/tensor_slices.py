@@ -33,7 +33,7 @@ class TensorSlice:
         return cls(tuple(s for s, _ in extents), tuple(n for _, n in extents))
 
     def to_proto(self) -> TensorSliceProto:
-        """This as a `TensorSliceProto`."""
+        """The slice as a `TensorSliceProto`."""
         from tensorfleet.base.protos import TensorSliceProto
 
         proto = TensorSliceProto()

@@ -11,7 +11,7 @@ from tensorfleet.base.naming import export
 
 
 def _folder_of_caller() -> str:
-    return os.path.dirname(os.path.abspath(sys._getframe(2).f_code.co_filename))
+    return os.path.dirname(os.path.abspath(sys._getframe(2).f_code.co_filename))  # noqa: SLF001 - Python's own
 
 
 @export("resource_loader.get_data_files_path")

@@ -1,0 +1,1 @@
+"""Running a TensorFlow script unchanged: imports, flags, host names, the environment."""

@@ -15,12 +15,23 @@ _ENTRY = "tensorfleet_legacy.compat.entry"
 class OldScripts(Protocol):
     """The functions of tensorfleet_legacy/compat/entry.py, which has their documentation."""
 
-    def install(self) -> None: ...
-    def uninstall(self) -> None: ...
-    def install_script_loader(self) -> None: ...
-    def parse(self, source: str, path: str) -> tuple[ast.Module, bool]: ...
-    def compile_script(self, source: str, path: str) -> tuple[CodeType, bool]: ...
-    def names_for(self, source: str, is_old: bool) -> dict[str, Any]: ...
+    def install(self) -> None:
+        """Makes old libraries importable."""
+
+    def uninstall(self) -> None:
+        """Takes them back."""
+
+    def install_script_loader(self) -> None:
+        """Loads modules beside the script as old Python where they are."""
+
+    def parse(self, source: str, path: str) -> tuple[ast.Module, bool]:
+        """The syntax tree of a source, and whether it is old Python."""
+
+    def compile_script(self, source: str, path: str) -> tuple[CodeType, bool]:
+        """The code of a source, and whether it is old Python."""
+
+    def names_for(self, source: str, is_old: bool) -> dict[str, Any]:
+        """The global names that a script expects."""
 
 
 class _NewScripts:

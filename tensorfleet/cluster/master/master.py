@@ -57,16 +57,8 @@ on_ping.append(SlowSteps(_engines).look)
 
 
 def _forked() -> None:
-    """In a forked process the sessions of the one that forked it are closed; there they go on."""
     for engine in _engines:
-        engine._lock, engine._planning = threading.Lock(), threading.RLock()
-        engine._running, engine._shipments = {}, {}
-        engine._closed = errors.FailedPreconditionError(
-            None,
-            None,
-            "This session was made in the process that forked this one, and is used there. Make a session of your own after "
-            "the fork, or start processes with multiprocessing's 'spawn'.",
-        )
+        engine.abandon_after_fork()
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -93,22 +85,22 @@ class ClusterEngine(Engine[ClusterProgram]):
         self.handle = secrets.token_hex(8)
         self._timeout = max(self.config.operation_timeout_in_ms, 0)
         self.wire = wire_type(self.config)
-        self._local = local
-        self._own = task_name(*default) if local is not None else None
+        self.local = local
+        self.own = task_name(*default) if local is not None else None
         self._home = task_name(*default)
         self._owner = self._home.replace("/replica:0", "")
         self._dialled = dialled
         self.local_engine: LocalEngine | None = None
         if local is not None:
             self.local_engine = LocalEngine(
-                graph, local.session_config(config), self._resources(), self._own, self._owner
+                graph, local.session_config(config), self._resources(), self.own, self._owner
             )
         self._placements = PlacementLog(self.config)
         self._peers: dict[str, Peer] = {}
-        self._shipments: dict[str, Shipment] = {}
+        self.shipments: dict[str, Shipment] = {}
         self._planning = threading.RLock()
-        self._lock = threading.Lock()
-        self._running: dict[int, StepDriver] = {}
+        self.lock = threading.Lock()
+        self.running: dict[int, StepDriver] = {}
         self._steps = itertools.count(1)
         self._stages = itertools.count(1)
         self._closed: errors.OpError | None = None
@@ -121,10 +113,21 @@ class ClusterEngine(Engine[ClusterProgram]):
         self.placer = ClusterPlacer(cluster, default, self._devices_of, filters, soft)
         self._ask_until = None
 
+    def abandon_after_fork(self) -> None:
+        """Closes the session in a forked process; in the one that forked it, it goes on."""
+        self.lock, self._planning = threading.Lock(), threading.RLock()
+        self.running, self.shipments = {}, {}
+        self._closed = errors.FailedPreconditionError(
+            None,
+            None,
+            "This session was made in the process that forked this one, and is used there. Make a session of your own after "
+            "the fork, or start processes with multiprocessing's 'spawn'.",
+        )
+
     def _resources(self) -> Any:
         from tensorfleet.runtime.resources import ResourceManager
 
-        return ResourceManager() if is_isolated(self.config) else self._local.resources
+        return ResourceManager() if is_isolated(self.config) else self.local.resources
 
     def _deadline(self, timeout_ms: int) -> float | None:
         timeout = timeout_ms if timeout_ms > 0 else self._timeout
@@ -132,7 +135,8 @@ class ClusterEngine(Engine[ClusterProgram]):
 
     # -- planning -------------------------------------------------------------------------------------
 
-    def _peer_of(self, job: str, index: int) -> Peer:
+    def peer_of(self, job: str, index: int) -> Peer:
+        """The connections to a task."""
         task = task_name(job, index)
         found = self._peers.get(task)
         if found is None:
@@ -141,11 +145,11 @@ class ClusterEngine(Engine[ClusterProgram]):
         return found
 
     def _devices_of(self, job: str, index: int, waits: bool) -> list[str]:
-        if task_name(job, index) == self._own:
+        if task_name(job, index) == self.own:
             assert self.local_engine is not None
             return self.local_engine.device_names()
         until = self._ask_until if waits else time.monotonic() + _DESCRIBE_SECONDS
-        described = self._peer_of(job, index).call(Describe(), until, waits)
+        described = self.peer_of(job, index).call(Describe(), until, waits)
         return [renamed(d, task_name(job, index)) for d in described.devices]
 
     def program(
@@ -190,9 +194,9 @@ class ClusterEngine(Engine[ClusterProgram]):
     def _start_over(self) -> None:
         """Operations that other tasks know of have been changed: tells them everything anew."""
         self._edits = self.graph._edits
-        if self._shipments:
+        if self.shipments:
             self._forget_session()
-            self._shipments.clear()
+            self.shipments.clear()
             self.handle = secrets.token_hex(8)
 
     def _build(
@@ -210,7 +214,7 @@ class ClusterEngine(Engine[ClusterProgram]):
                 step.program = self._loop_of(plan, stage.ops[0], slots, handles)
                 step.outs = [slots.setdefault(t, len(slots)) for t in stage.ops[0]._outputs]
                 after = stage.after
-            elif stage.task == self._own:
+            elif stage.task == self.own:
                 self._build_local(plan, step, slots)
                 after = stage.after
             else:
@@ -262,8 +266,8 @@ class ClusterEngine(Engine[ClusterProgram]):
     ) -> list[int]:
         stage = step.stage
         step.number = next(self._stages)
-        step.peer = self._peer_of(*task_parts(stage.task))
-        sources = Sources(stage, home, self._own, handles)
+        step.peer = self.peer_of(*task_parts(stage.task))
+        sources = Sources(stage, home, self.own, handles)
         step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
         reply, keep, hold, push = self._routes(plan, stage, stages, home)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
@@ -328,11 +332,11 @@ class ClusterEngine(Engine[ClusterProgram]):
             if MASTER in tasks and is_handle(t):
                 hold.append(t.name)
                 tasks = tasks - {MASTER}
-            if t in plan.fetches or not tasks.isdisjoint((self._own, MASTER)):
+            if t in plan.fetches or not tasks.isdisjoint((self.own, MASTER)):
                 reply.append(t)
             if stage.task in tasks:
                 keep.append(t.name)
-            for task in tasks - {stage.task, self._own, MASTER}:
+            for task in tasks - {stage.task, self.own, MASTER}:
                 push.setdefault(task, []).append(t.name)
         return reply, keep, hold, push
 
@@ -357,10 +361,10 @@ class ClusterEngine(Engine[ClusterProgram]):
         return self.cluster.task_address(job, index)
 
     def _register(self, task: str, registered: list[_Registered]) -> None:
-        shipment = self._shipments.get(task)
+        shipment = self.shipments.get(task)
         create = shipment is None
         if shipment is None:
-            shipment = self._shipments[task] = Shipment(self.graph, task, self.placer)
+            shipment = self.shipments[task] = Shipment(self.graph, task, self.placer)
         known: dict[Tensor, Any] = {}
         ops: list[Operation] = []
         for _, used, stage, values in registered:
@@ -374,7 +378,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         message = Register(
             self.handle, [t.name for t in known], [told for told, *_ in registered], create, task, self._owner
         )
-        self._peer_of(job, index).call(message, self._ask_until, create, [*protos, *known.values()])
+        self.peer_of(job, index).call(message, self._ask_until, create, [*protos, *known.values()])
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -400,15 +404,15 @@ class ClusterEngine(Engine[ClusterProgram]):
         self._go(StepDriver(self, program, next(self._steps), deadline, None, again=again), ())
 
     def _go(self, run: StepDriver, feeds: Sequence[Any]) -> list[Any]:
-        with self._lock:
+        with self.lock:
             if self._closed is not None:
                 raise self._closed
-            self._running[run.number] = run
+            self.running[run.number] = run
         try:
             return run.go(feeds)
         finally:
-            with self._lock:
-                del self._running[run.number]
+            with self.lock:
+                del self.running[run.number]
 
     def close(
         self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None
@@ -417,11 +421,11 @@ class ClusterEngine(Engine[ClusterProgram]):
 
         `finished` tells the tasks that the session has done its work.
         """
-        with self._lock:
+        with self.lock:
             if self._closed is not None:
                 return
             self._closed = reason if later is None else later
-            running = list(self._running.values())
+            running = list(self.running.values())
         for run in running:
             run.cancel(reason)
         limit = time.monotonic() + SETTLING_SECONDS
@@ -439,10 +443,10 @@ class ClusterEngine(Engine[ClusterProgram]):
         self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, gone))
 
     def _forget_session(self, finished: bool = False) -> None:
-        for task in self._shipments:
+        for task in self.shipments:
             job, index = task_parts(task)
             try:
-                self._peer_of(job, index).call(Close(self.handle, finished), time.monotonic() + 1.0)
+                self.peer_of(job, index).call(Close(self.handle, finished), time.monotonic() + 1.0)
             except errors.OpError:
                 continue  # it is gone, and the session with it
 
@@ -455,8 +459,8 @@ class ClusterEngine(Engine[ClusterProgram]):
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped as stale in the tasks of this session, by who computed them."""
         told = [self.local_engine.dropped()] if self.local_engine is not None else []
-        for task in list(self._shipments):
-            told.append(self._peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
+        for task in list(self.shipments):
+            told.append(self.peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
         return maximums(told)
 
     def collector(self) -> Collector:

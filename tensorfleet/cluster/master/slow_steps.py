@@ -50,8 +50,8 @@ class SlowSteps:
         try:
             now = time.monotonic()
             for engine in list(self._engines):
-                with engine._lock:
-                    running = list(engine._running.values())
+                with engine.lock:
+                    running = list(engine.running.values())
                 for run in running:
                     self._look_at(run, now)
         finally:
@@ -72,7 +72,7 @@ class SlowSteps:
     def _waits_of(run: StepDriver) -> list[str]:
         asked: list[tuple[int, Peer, wire.Channel]] = []
         with contextlib.suppress(RuntimeError):  # the step goes on in this moment
-            asked = list(run._asked.values())
+            asked = list(run.asked.values())
         return [
             f"{what} of {at.name}" for i, at, _ in asked for what in awaited(run.program.work[i].stage.ops)
         ]

@@ -47,22 +47,22 @@ class StepDriver:
 
     __slots__ = (
         "__weakref__",
-        "_asked",
         "_bell",
         "_contexts",
         "_finished",
         "_forced",
         "_how",
-        "_iterations",
-        "_machine",
         "_over",
         "_sent",
         "_thread_of",
         "_threads",
         "_whole",
+        "asked",
         "collector",
         "deadline",
         "engine",
+        "iterations",
+        "machine",
         "number",
         "program",
         "values",
@@ -86,14 +86,14 @@ class StepDriver:
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
         self._whole = whole
-        self._machine: StepMachine = StepMachine(program.rules, None if whole is None else whole._machine)
-        self._iterations: itertools.count[int] | None = None
+        self.machine: StepMachine = StepMachine(program.rules, None if whole is None else whole.machine)
+        self.iterations: itertools.count[int] | None = None
         self.program = program
         self.number = number
         self.deadline = deadline
         self.collector = collector
         self.values: list[Any] = []
-        self._asked: dict[int, tuple[int, Peer, wire.Channel]] = {}  # by file descriptor
+        self.asked: dict[int, tuple[int, Peer, wire.Channel]] = {}  # by file descriptor
         self._contexts: list[Any] = []
         self._threads = 0
         # Most steps need no thread: these are made for the first one.
@@ -108,7 +108,7 @@ class StepDriver:
         values = self.values = program.template.copy()
         for slot, value in zip(program.feeds, feeds, strict=True):
             values[slot] = value
-        decide = self._machine.decide
+        decide = self.machine.decide
         try:
             while True:
                 for action in decide():
@@ -132,7 +132,7 @@ class StepDriver:
     def _end(self) -> None:
         """Releases what the step held, however it ended."""
         self._over = True
-        holding = self._machine.over()
+        holding = self.machine.over()
         if holding:
             self._tell(holding, "The step is over.")
         if self._bell is not None:
@@ -142,9 +142,9 @@ class StepDriver:
     def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[StageProgram]) -> list[Any]:
         """Runs an iteration of a loop, which ends with this step; `sent` is the same for all of them."""
         whole = self._whole or self
-        if whole._iterations is None:
-            whole._iterations = itertools.count(1)
-        number = next(whole._iterations) * (messages.WHOLE_STEP + 1) + whole.number
+        if whole.iterations is None:
+            whole.iterations = itertools.count(1)
+        number = next(whole.iterations) * (messages.WHOLE_STEP + 1) + whole.number
         step = StepDriver(self.engine, program, number, self.deadline, self.collector, whole, sent)
         self._began(step)
         try:
@@ -154,7 +154,7 @@ class StepDriver:
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step from another thread."""
-        tasks = self._machine.cancel(reason)
+        tasks = self.machine.cancel(reason)
         for ctx in list(self._contexts):
             ctx.cancel(reason)
         self._tell(tasks, str(reason.message))
@@ -165,14 +165,15 @@ class StepDriver:
             return
         while not self._over and time.monotonic() < limit:
             time.sleep(0.005)
-        self._force()
+        self.force()
 
-    def _force(self) -> None:
+    def force(self) -> None:
+        """Ends the connections that the step waits on."""
         self._forced = True
         for ctx in list(self._contexts):
             if isinstance(ctx, StepDriver):
-                ctx._force()
-        for _, _, channel in list(self._asked.values()):
+                ctx.force()
+        for _, _, channel in list(self.asked.values()):
             channel.shut()
 
     # -- starting -------------------------------------------------------------------------------------
@@ -206,10 +207,10 @@ class StepDriver:
         asked = messages.Run(
             self.engine.handle, self.number, work.number, work.total, self._left(), self._how
         )
-        self._machine.sent(i)
+        self.machine.sent(i)
         channel = at.acquire(self.deadline)
         fd = channel.fileno()
-        self._asked[fd] = i, at, channel
+        self.asked[fd] = i, at, channel
         try:
             given = [values[s] for s in work.ins]
             there = self._sent_before(work) if work.fixed else ()
@@ -242,7 +243,7 @@ class StepDriver:
         return ()
 
     def _drop(self, fd: int) -> None:
-        _, at, channel = self._asked.pop(fd)
+        _, at, channel = self.asked.pop(fd)
         at.drop(channel)
 
     def _local(self, i: int) -> Sequence[Any]:
@@ -262,7 +263,7 @@ class StepDriver:
 
     def _began(self, ctx: Any) -> None:
         self._contexts.append(ctx)
-        reason = self._machine.reason
+        reason = self.machine.reason
         if reason is not None:
             ctx.cancel(reason)
 
@@ -294,18 +295,18 @@ class StepDriver:
             collect_jax_garbage()
         for slot, value in zip(work.outs, results, strict=True):
             values[slot] = value
-        self._machine.done(i)
+        self.machine.done(i)
 
     # -- waiting --------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
         """Waits for at least one answer and takes in those that have come."""
-        if len(self._asked) == 1 and not self._threads:
-            (only,) = self._asked
+        if len(self.asked) == 1 and not self._threads:
+            (only,) = self.asked
             self._answer(only)
             return
         poll = select.poll()
-        for fd, (_, _, channel) in self._asked.items():
+        for fd, (_, _, channel) in self.asked.items():
             if channel.buffered:
                 self._answer(fd)
                 return
@@ -313,7 +314,7 @@ class StepDriver:
         if self._bell is not None:
             poll.register(self._bell[0].fileno(), select.POLLIN)
         for fd, _ in self._poll(poll):
-            if fd in self._asked:
+            if fd in self.asked:
                 self._answer(fd)
             else:
                 self._collect()
@@ -325,7 +326,7 @@ class StepDriver:
         return events
 
     def _answer(self, fd: int) -> None:
-        i, at, channel = self._asked[fd]
+        i, at, channel = self.asked[fd]
         left = self._left()
         try:
             if self.deadline is not None:
@@ -341,7 +342,7 @@ class StepDriver:
         except errors.OpError:
             self._drop(fd)
             raise
-        del self._asked[fd]
+        del self.asked[fd]
         at.release(channel)
         if frame.kind == FAILED:
             raise self._located(failure(frame))
@@ -363,7 +364,7 @@ class StepDriver:
     # -- failing --------------------------------------------------------------------------------------
 
     def _late(self) -> errors.OpError:
-        waiting = [self._awaited(i, at) for i, at, _ in self._asked.values()]
+        waiting = [self._awaited(i, at) for i, at, _ in self.asked.values()]
         text = (
             f"Timed out waiting for {' and '.join(waiting)}."
             if waiting
@@ -391,12 +392,12 @@ class StepDriver:
 
     def _failed(self, error: BaseException) -> BaseException:
         """Stops what is still running for this step everywhere, and gives the error to raise."""
-        reason, tasks = self._machine.failed()
+        reason, tasks = self.machine.failed()
         for ctx in self._contexts:
             ctx.cancel(reason)
         self._tell(tasks, reason.message)
         self._settle()
-        return self._machine.error_to_raise(error, self._forced)
+        return self.machine.error_to_raise(error, self._forced)
 
     def _tell(self, tasks: Iterable[Hashable], why: str) -> None:
         """Tells tasks that the step is over, or was given up."""
@@ -411,17 +412,17 @@ class StepDriver:
     def _settle(self) -> None:
         """Waits a little for the answers that are still due, so that their connections can be used again."""
         limit = time.monotonic() + SETTLING_SECONDS
-        for i, at, channel in self._asked.values():
+        for i, at, channel in self.asked.values():
             try:
                 channel.sock.settimeout(max(limit - time.monotonic(), 0.01))
-                if self._machine.late_answer(i, channel.receive().kind == messages.OK):
+                if self.machine.late_answer(i, channel.receive().kind == messages.OK):
                     channel.say(messages.Return())  # it came too late to be of use
                     channel.receive()
                 channel.sock.settimeout(None)
                 at.release(channel)
             except (OSError, errors.OpError):
                 at.drop(channel)
-        self._asked.clear()
+        self.asked.clear()
         while self._threads and self._finished is not None and time.monotonic() < limit:
             try:
                 self._finished.get(timeout=max(limit - time.monotonic(), 0.01))

@@ -100,12 +100,12 @@ class StepMachine:
     __slots__ = (
         "_asked",
         "_beside",
-        "_holding",
         "_ready",
         "_rules",
         "_started",
         "_waits",
         "_whole",
+        "holding",
         "reason",
     )
 
@@ -117,7 +117,7 @@ class StepMachine:
         self._asked: set[int] = set()
         self._beside: set[int] = set()
         self._started: set[Hashable] = set()
-        self._holding: set[Hashable] = set()
+        self.holding: set[Hashable] = set()
         self._whole = whole
         self.reason: errors.OpError | None = None
 
@@ -148,7 +148,7 @@ class StepMachine:
         self._asked.add(stage)
         self._started.add(rule.task)
         if rule.holds:
-            (self._whole or self)._holding.add(rule.task)
+            (self._whole or self).holding.add(rule.task)
 
     def done(self, stage: int) -> None:
         """A stage has ended, wherever it ran: those that waited only for it are ready."""
@@ -190,5 +190,5 @@ class StepMachine:
 
     def over(self) -> set[Hashable]:
         """The step has ended, one way or the other: gives the tasks that keep something for it."""
-        holding, self._holding = self._holding, set()
+        holding, self.holding = self.holding, set()
         return holding

@@ -1,0 +1,1 @@
+"""Who is in a cluster: specs, resolvers, start and shutdown of tasks."""

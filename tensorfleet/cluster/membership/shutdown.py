@@ -64,7 +64,7 @@ class ShutdownNotices:
         if not self._ending or time.monotonic() - self._looked < _LOOK_SECONDS:
             return
         self._looked = time.monotonic()
-        if all(self._finished(job, index) for job, index in self._others()):
+        if all(self._finished(job, index) for job, index in self.others()):
             self.tell_others()  # those that only serve too may not have asked this one yet
             self._server._stopping.set()
 
@@ -76,7 +76,7 @@ class ShutdownNotices:
         found = {task: canonical(cluster.task_address(*task)) for task in tasks}
         return {task: place for task, place in found.items() if place != found[server.job, server.index]}
 
-    def _others(self) -> list[tuple[str, int]]:
+    def others(self) -> list[tuple[str, int]]:
         """The other tasks that have not ended, each by one of its names."""
         return list(
             {place: task for task, place in self._places().items() if place not in self._gone}.values()
@@ -107,7 +107,7 @@ class ShutdownNotices:
     def tell_others(self, served: bool = False) -> None:
         """Tells every other task that has not ended that this one's work is finished, or that it only served."""
         # Parameter servers first: they wait for this, and there may be no time to tell everybody in turn.
-        others = sorted(self._others(), key=lambda task: task[0] != "ps")
+        others = sorted(self.others(), key=lambda task: task[0] != "ps")
         limit = time.monotonic() + _ALL_CALLS_SECONDS
         threads = []
         for job, index in others:

@@ -78,7 +78,7 @@ class ClusterSpec:
         return found
 
     def as_cluster_def(self) -> ClusterDef:
-        """This cluster as a `ClusterDef`."""
+        """The cluster as a `ClusterDef`."""
         from tensorfleet.base.protos import ClusterDef
 
         proto = ClusterDef()

@@ -1,0 +1,1 @@
+"""Connections between tasks: handshake, framing, tensors as bytes, shared memory."""

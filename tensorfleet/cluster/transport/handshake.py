@@ -1,7 +1,7 @@
-"""The first bytes of a connection: who is there, in which version, with which token.
+r"""The first bytes of a connection: who is there, in which version, with which token.
 
     client   PREFACE, nonce
-    server   PREFACE, nonce, proof                or a refusal: "TENSORFLEET/2 tls\\r\\n\\r\\n"
+    server   PREFACE, nonce, proof                or a refusal: "TENSORFLEET/2 tls\r\n\r\n"
     client   proof                                or DISAGREES, when the server's proof is wrong
 
 Everything else that may be at the other end says something else first. Each such case has an error of its own at the

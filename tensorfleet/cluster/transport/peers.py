@@ -35,7 +35,7 @@ _own_tasks: list[str] = []  # whose servers this process has
 
 
 def serves(task: str) -> None:
-    """This process has the server of a task: the others are told who it is."""
+    """Notes that this process has the server of a task: the others are told who it is."""
     _own_tasks.append(task)
 
 
@@ -308,6 +308,12 @@ class Peer:
         if control is not None:
             control.close()
 
+    def abandon_after_fork(self) -> None:
+        """Leaves the connections to the process that forked this one."""
+        control = [self._control] if self._control is not None else []
+        for channel in (*self._idle, *self._busy, *control):
+            channel.abandon()
+
 
 def _said_to(message: Request[_Answer]) -> Callable[[wire.Channel, wire.Frame], _Answer]:
     return lambda _, frame: frame.read(message.answer())
@@ -316,7 +322,10 @@ def _said_to(message: Request[_Answer]) -> Callable[[wire.Channel, wire.Frame], 
 def failure(frame: wire.Frame) -> errors.OpError:
     """The error that a FAILED frame carries; its operation is looked up by whoever knows the graph."""
     failed = frame.read(Failed)
-    kind = errors._BY_CODE.get(failed.code, errors.UnknownError)
+    try:
+        kind = errors.exception_type_from_error_code(failed.code)
+    except KeyError:
+        kind = errors.UnknownError
     error: errors.OpError = kind(None, None, failed.message)
     error.remote_op = failed.op
     return error
@@ -333,9 +342,7 @@ def _forked() -> None:
     global _peers_lock
     _peers_lock = threading.Lock()
     for one in _peers.values():
-        control = [one._control] if one._control is not None else []
-        for channel in (*one._idle, *one._busy, *control):
-            channel.abandon()
+        one.abandon_after_fork()
     _peers.clear()
     _own_tasks.clear()
 

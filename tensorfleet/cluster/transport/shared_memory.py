@@ -75,6 +75,7 @@ class SharedSegment:
 
     @property
     def is_free(self) -> bool:
+        """Whether the reader has given the memory back."""
         is_free: bool = self.memory[0] != _TAKEN
         return is_free
 

@@ -28,6 +28,7 @@ def malformed(why: str) -> errors.OpError:
 
 
 def padded(size: int) -> int:
+    """The size, rounded up to the alignment of tensors in a message."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -113,6 +114,7 @@ def _checked(code: int, shape: Dims, size: int) -> tuple[np.dtype[Any] | None, D
 
 
 def read_strings(data: np.ndarray, shape: Dims) -> np.ndarray:
+    """A tensor of strings from its bytes: where each string ends, then the strings."""
     count = math.prod(shape)
     ends = data[: count * 8].view("<u8") if count else np.zeros(0, "<u8")
     raw = data[count * 8 :].tobytes()

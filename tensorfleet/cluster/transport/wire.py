@@ -147,7 +147,7 @@ class Channel:
         self._buffer = bytearray(1 << 16)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
-        self._spare: np.ndarray | None = None
+        self.spare: np.ndarray | None = None
         possible = shared.is_possible(sock)
         self._outbox = shared.Outbox() if possible else None
         self._inbox = shared.Inbox() if possible else None
@@ -406,11 +406,11 @@ class Channel:
         """Fresh memory, aligned, with the next `size` bytes in it."""
         # Large memory is used again when nobody holds any of the tensors that were in it: fresh pages cost time.
         held = _holders_of_spare(self) > _NOBODY_ELSE
-        raw = self._spare
+        raw = self.spare
         if held or raw is None or raw.size != size + ALIGNMENT:
             raw = np.empty(size + ALIGNMENT, np.uint8)
             if size >= _MIN_SPARE_BYTES:
-                self._spare = raw
+                self.spare = raw
         shift = -raw.ctypes.data % ALIGNMENT
         body = raw[shift : shift + size]
         self._fill(body)
@@ -429,7 +429,7 @@ class Channel:
 
 
 def _holders_of_spare(channel: Any) -> int:
-    return sys.getrefcount(channel._spare)
+    return sys.getrefcount(channel.spare)
 
 
-_NOBODY_ELSE = _holders_of_spare(types.SimpleNamespace(_spare=object()))
+_NOBODY_ELSE = _holders_of_spare(types.SimpleNamespace(spare=object()))

@@ -333,9 +333,7 @@ class Worker:
         step = session.step(number)
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
-            feeds += self._await(step, stage.awaited, deadline)
-            for i in stage.full:
-                feeds[i] = full(feeds[i])
+            self._await(step, stage, deadline, feeds)
         if stage.held:
             feeds += self._held(session, number, stage.held)
 
@@ -355,8 +353,7 @@ class Worker:
         try:
             results = session.engine.run(stage.program, feeds, left, collector, began)
         except BaseException:
-            if asker is not None and stage.returnable:
-                asker.give_back()
+            _give_back(asker, stage)
             raise
         finally:
             if asker is not None and not stage.returnable:
@@ -392,8 +389,9 @@ class Worker:
                 raise errors.InvalidArgumentError(None, None, f"{self.task} does not have {missing[0]} here.")
             return [kept[n] for n in names]
 
-    def _await(self, step: _StepState, names: list[str], deadline: float | None) -> Values:
-        """Values that other tasks push."""
+    def _await(self, step: _StepState, stage: RegisteredStage, deadline: float | None, feeds: Values) -> None:
+        """Waits for the values that other tasks push, and adds them to a stage's feeds."""
+        names = stage.awaited
         with step.arrived:
             while not all(n in step.values for n in names):
                 if step.reason is not None:
@@ -405,7 +403,9 @@ class Worker:
                         None, None, f"{self.task} waited in vain for {missing} from another task."
                     )
                 step.arrived.wait(left)
-            return [step.values[n] for n in names]
+            feeds += [step.values[n] for n in names]
+        for i in stage.full:
+            feeds[i] = full(feeds[i])
 
     def _push(
         self, session: _Session, to: Peer, message: Push, values: Values, deadline: float | None
@@ -468,3 +468,9 @@ class Worker:
         for handle in list(self._sessions):
             self.close_session(handle, stopped)
         self.resources.clear()
+
+
+def _give_back(asker: PendingReply | None, stage: RegisteredStage) -> None:
+    """Puts back what a stage that failed has taken from queues."""
+    if asker is not None and stage.returnable:
+        asker.give_back()

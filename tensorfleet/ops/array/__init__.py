@@ -1,0 +1,1 @@
+"""Operations on shapes and elements: slicing, joining, gathering, padding, checking."""

@@ -225,6 +225,7 @@ def _split_shape(op: Operation) -> list[TensorShape]:
 
 
 def axis_of(axis: int, rank: int, error: Any = ValueError) -> int:
+    """The axis counted from the front; an error if a tensor of that rank has no such axis."""
     if not -rank <= axis < rank:
         raise error(f"Dimension index {axis} must be in the range [{-rank}, {rank}).")
     return axis % rank

@@ -117,7 +117,8 @@ class Band:
         """How many diagonals."""
         return self.high - self.low + 1
 
-    def _offset(self, k: Array) -> Array:
+    def offset(self, k: Array) -> Array:
+        """Where the diagonals `k` begin when packed: after the padding of those aligned to the right."""
         length = np.minimum(self.rows + np.minimum(k, 0), self.columns - np.maximum(k, 0))
         right = np.where(k >= 0, self.above_right, self.below_right)
         return np.where(right, self.width - length, 0)
@@ -127,13 +128,13 @@ class Band:
         i, j = np.arange(self.rows)[:, None], np.arange(self.columns)[None, :]
         k = j - i
         inside = (k >= self.low) & (k <= self.high)
-        place = np.minimum(i, j) + self._offset(k)
+        place = np.minimum(i, j) + self.offset(k)
         return inside, np.where(inside, self.high - k, 0), np.where(inside, place, 0)
 
     def in_packed(self) -> tuple[Array, Array, Array]:
         """For each packed element: whether it is no padding, and its (row, column) in the matrix."""
         k = self.high - np.arange(self.count)[:, None]
-        place = np.arange(self.width)[None, :] - self._offset(k)
+        place = np.arange(self.width)[None, :] - self.offset(k)
         row, column = place - np.minimum(k, 0), place + np.maximum(k, 0)
         inside = (place >= 0) & (row < self.rows) & (column < self.columns)
         return inside, np.where(inside, row, 0), np.where(inside, column, 0)
@@ -172,7 +173,7 @@ def _overwritten(band: Band, packed: Array, background: Array) -> Array:
     for which, k in enumerate(range(band.high, band.low - 1, -1)):
         length = min(band.rows + min(k, 0), band.columns - max(k, 0))
         if length > 0:
-            start, step, first = max(k, -k * band.columns), band.columns + 1, int(band._offset(np.array(k)))
+            start, step, first = max(k, -k * band.columns), band.columns + 1, int(band.offset(np.array(k)))
             flat[..., start : start + length * step : step] = packed[..., which, first : first + length]
     return made
 

@@ -168,7 +168,6 @@ def timestamp(name: str | None = None) -> Tensor:
 @export("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
     """An operation that fails when any floating-point tensor made so far holds a NaN or an infinity."""
-
     checks: list[Tensor] = []
     for made in get_default_graph().get_operations():
         for output in made.outputs:

@@ -1,0 +1,1 @@
+"""Control flow: conditionals, loops, functions, collectives, Python functions as ops."""

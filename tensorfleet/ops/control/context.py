@@ -171,7 +171,7 @@ class ControlFlowContext:
         context: ControlFlowContext | None = self
         while context is not None:  # the contexts around must not bring these tensors in from outside
             context._known.update(op._outputs)
-            context = context._outer
+            context = context.outer_context
         op.graph.prevent_fetching(op)
         for t in op._outputs:
             op.graph.prevent_feeding(t)
@@ -210,6 +210,7 @@ class XLAControlFlowContext(ControlFlowContext):
         super().__init__("XLAControlFlowContext")
 
     def IsXLAContext(self) -> bool:
+        """Always true."""
         return True
 
     def AddOp(self, op: Operation) -> None:
@@ -241,10 +242,11 @@ class CondContext(ControlFlowContext):
         return self._branch
 
     def IsCondContext(self) -> bool:
+        """Always true."""
         return True
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This branch as a `CondContextDef`; None if it is not in the scope that is exported."""
+        """The branch as a `CondContextDef`; None if it is not in the scope that is exported."""
         from tensorfleet.ops.control.protos import cond_to_proto
 
         return cond_to_proto(self, export_scope)
@@ -306,10 +308,11 @@ class WhileContext(ControlFlowContext):
     invariants = readonly("_captured", "The tensors from outside, and their copies inside.")
 
     def IsWhileContext(self) -> bool:
+        """Always true."""
         return True
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """This loop as a `WhileContextDef`; None if it is not in the scope that is exported."""
+        """The loop as a `WhileContextDef`; None if it is not in the scope that is exported."""
         from tensorfleet.ops.control.protos import while_to_proto
 
         return while_to_proto(self, export_scope)
@@ -322,6 +325,7 @@ class WhileContext(ControlFlowContext):
         return while_from_proto(context_def, import_scope)
 
     def GetControlPivot(self) -> Any:
+        """The operation that new operations of the loop wait for: in its body, or in its condition."""
         return self._pivot_for_body if self._pivot_for_body is not None else self._pivot_for_pred
 
     def _tied(self, op: Operation) -> bool:
@@ -414,7 +418,7 @@ def _adopt(tensor: Tensor, context: ControlFlowContext) -> None:
     around: ControlFlowContext | None = context
     while around is not None:  # a result of this context may be this very tensor
         around._known.update(op._outputs)
-        around = around._outer
+        around = around.outer_context
     for t in op._outputs:
         op.graph.prevent_feeding(t)
 

@@ -42,14 +42,7 @@ def while_loop(
     shape changes from one iteration to the next.
     """
     with name_scope(name, "while", loop_vars):
-        if not loop_vars:
-            raise ValueError("No loop variables provided.")
-        if not callable(cond):
-            raise TypeError("cond must be callable.")
-        if not callable(body):
-            raise TypeError("body must be callable.")
-        if parallel_iterations < 1:
-            raise TypeError("parallel_iterations must be a positive integer.")
+        _check_arguments(cond, body, loop_vars, parallel_iterations)
         single = not isinstance(loop_vars, (list, tuple))
         if single:
             loop_vars = [loop_vars]
@@ -74,6 +67,17 @@ def while_loop(
             return last[0] if single else last
         # One tensor comes alone, wherever in the structure it is; all else comes in the structure.
         return last[0] if len(nest.flatten(last, expand_composites=True)) == 1 else last
+
+
+def _check_arguments(cond: object, body: object, loop_vars: object, parallel_iterations: int) -> None:
+    if not loop_vars:
+        raise ValueError("No loop variables provided.")
+    if not callable(cond):
+        raise TypeError("cond must be callable.")
+    if not callable(body):
+        raise TypeError("body must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
 
 
 def _limit(value: TensorLike) -> Tensor:

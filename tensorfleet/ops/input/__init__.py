@@ -1,0 +1,1 @@
+"""Reading and parsing of input: files, readers, CSV, `tf.train.Example`, summaries."""

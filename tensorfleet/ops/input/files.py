@@ -47,7 +47,7 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
 def _write_file(ctx: HostContext, filename: Array, contents: Array) -> None:
     path = gfile.file_path(one_string(filename, "filename"))
     data = one_string(contents, "contents")
-    with gfile._errors_about(path):
+    with gfile.errors_about(path):
         file_system(path).makedirs(os.path.dirname(path) or ".")
         with file_system(path).open(path, "wb") as file:
             file.write(data)

@@ -133,7 +133,7 @@ def matrix_solve_ls(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """x that minimizes `|matrix x - rhs|² + l2_regularizer |x|²`; the smallest when there are several.
+    """The x that minimizes `|matrix x - rhs|² + l2_regularizer |x|²`; the smallest when there are several.
 
     `fast` solves the normal equations. Without it the matrix may have (nearly) dependent columns; then
     `l2_regularizer` does not count, and there is no gradient.

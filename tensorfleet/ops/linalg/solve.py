@@ -196,7 +196,7 @@ def _grad_of_matrix(x: Tensor, db: Tensor, turned: bool) -> Tensor:
 def matrix_solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """x in `matrix x = rhs`, for square matrices."""
+    """The x in `matrix x = rhs`, for square matrices."""
     return apply("MatrixSolve", matrix, rhs, adjoint=adjoint, name=name)
 
 
@@ -252,14 +252,14 @@ def _matrix_triangular_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, 
 def matrix_triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """x in `matrix x = rhs`, where only the lower (or upper) triangle of `matrix` is looked at."""
+    """The x in `matrix x = rhs`, where only the lower (or upper) triangle of `matrix` is looked at."""
     with name_scope(name, "triangular_solve", [matrix, rhs]):
         return apply("MatrixTriangularSolve", matrix, rhs, lower=lower, adjoint=adjoint)
 
 
 @export("cholesky_solve", "linalg.cholesky_solve")
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """x in `A x = rhs`, given A's Cholesky root."""
+    """The x in `A x = rhs`, given A's Cholesky root."""
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         y = apply("MatrixTriangularSolve", chol, rhs, adjoint=False, lower=True)
         return apply("MatrixTriangularSolve", chol, y, adjoint=True, lower=True)

@@ -1,0 +1,1 @@
+"""Mathematics: elementwise functions, reductions, scans, segments, sorting, FFT."""

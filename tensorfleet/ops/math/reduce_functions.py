@@ -82,7 +82,7 @@ reduce_any = _plain("any", "Any", "Whether any element is true")
 
 
 @_declare("logsumexp", "`log(sum(exp(elements)))`, without overflow,")
-def reduce_logsumexp(
+def reduce_logsumexp(  # noqa: D103 - `_declare` writes it
     x: TensorLike, axis: TensorLike = None, keepdims: bool | None = None, name: str | None = None
 ) -> Tensor:
     with name_scope(name, "ReduceLogSumExp", [x]) as scope:

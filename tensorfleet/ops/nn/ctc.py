@@ -83,25 +83,13 @@ def _ctc_loss(
     steps, batch, classes = inputs.shape
     if not batch:
         raise errors.invalid("batch_size must not be 0")
-    if len(indices) != len(values):
-        raise errors.invalid("labels_indices and labels_values must contain the same number of rows")
-    targets: list[list[int]] = [[] for _ in range(batch)]
-    for (b, _), label in zip(indices.tolist(), values.tolist(), strict=True):
-        if b >= batch:
-            raise errors.invalid(f"labels batch must be between 0 and {batch} but saw: {b}")
-        targets[b].append(label)
+    targets = _targets(indices, values, batch)
     lengths = lengths.astype(np.int64)
     skipped = []
     odd = len(values) > 0 and (values.min() < 0 or values.max() >= classes - 1)
     for b, target in enumerate(targets):
-        for i, label in enumerate(target if odd else ()):
-            if label < 0:
-                raise errors.invalid(f"All labels must be nonnegative integers, batch: {b} labels: {target}")
-            if label < classes - 1 and i and target[i - 1] >= classes - 1:
-                raise errors.invalid(
-                    f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {b} "
-                    f"num_classes: {classes} labels: {target}"
-                )
+        if odd:
+            _check_labels(b, target, classes)
         if not target and lengths[b] >= 0 and not len(values):
             raise errors.invalid("Labels length is zero in batch " + str(b))
         if preprocess_collapse_repeated:
@@ -119,6 +107,29 @@ def _ctc_loss(
         loss, grad = ctc_kernels.loss_and_gradient(inputs, targets, lengths, ctc_merge_repeated)
     loss[skipped], grad[:, skipped] = 0, 0
     return loss, grad
+
+
+def _targets(indices: Array, values: Array, batch: int) -> list[list[int]]:
+    """The labels of each example."""
+    if len(indices) != len(values):
+        raise errors.invalid("labels_indices and labels_values must contain the same number of rows")
+    targets: list[list[int]] = [[] for _ in range(batch)]
+    for (b, _), label in zip(indices.tolist(), values.tolist(), strict=True):
+        if b >= batch:
+            raise errors.invalid(f"labels batch must be between 0 and {batch} but saw: {b}")
+        targets[b].append(label)
+    return targets
+
+
+def _check_labels(b: int, target: list[int], classes: int) -> None:
+    for i, label in enumerate(target):
+        if label < 0:
+            raise errors.invalid(f"All labels must be nonnegative integers, batch: {b} labels: {target}")
+        if label < classes - 1 and i and target[i - 1] >= classes - 1:
+            raise errors.invalid(
+                f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {b} "
+                f"num_classes: {classes} labels: {target}"
+            )
 
 
 @gradient("CTCLoss")

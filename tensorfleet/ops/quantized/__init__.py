@@ -1,0 +1,1 @@
+"""Quantized arithmetic: fake quantization, conversions, layers on 8-bit numbers."""

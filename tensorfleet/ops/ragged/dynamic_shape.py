@@ -304,7 +304,7 @@ def broadcast_to(
     if broadcast_inner_dimensions:
         count = apply("Shape", flat, out_type=shape.dim_size_dtype)[:1]
         flat = apply("BroadcastTo", flat, concat([count, shape.inner_dim_sizes], 0))
-    wanted = shape._partitioned_dim_sizes  # these carry the checks made when the shape was broadcast
+    wanted = shape.partitioned_dim_sizes  # these carry the checks made when the shape was broadcast
     lengths = [
         size if size.shape.rank == 1 else fill([_slices(wanted[:i], shape.dim_size_dtype)], size)
         for i, size in enumerate(wanted)

@@ -129,7 +129,8 @@ class RaggedTensor(CompositeTensor):
             lengths = splits_of(row_lengths, "row_lengths")
             ends = apply("Cumsum", lengths, np.array(0, np.int32))
             splits = apply("ConcatV2", [zero_of(lengths.dtype), ends], 0)
-            return cls.from_row_splits(values, splits, validate=validate)._knowing(row_lengths=lengths)
+            made: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
+            return made._knowing(row_lengths=lengths)
 
     @classmethod
     def from_row_starts(
@@ -163,15 +164,16 @@ class RaggedTensor(CompositeTensor):
         """Rows to which `value_rowids`, in order, sends each value; `nrows` of them."""
         with name_scope(name, "RaggedFromValueRowIds"):
             rows = splits_of(value_rowids, "value_rowids")
+            known = {"value_rowids": rows}
             if nrows is None:
-                made = cls.from_row_splits(values, segment_ids_to_row_splits(rows), validate=validate)
-                return made._knowing(value_rowids=rows)
-            total = cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
-            total.shape.assert_has_rank(0)
-            _check_nrows(constant_value(total), constant_value(rows))
-            splits = segment_ids_to_row_splits(rows, total)
-            made = cls.from_row_splits(values, splits, validate=validate)
-            return made._knowing(value_rowids=rows, nrows=total)
+                splits = segment_ids_to_row_splits(rows)
+            else:
+                known["nrows"] = total = cast(to_tensor(nrows, preferred=rows.dtype), rows.dtype)
+                total.shape.assert_has_rank(0)
+                _check_nrows(constant_value(total), constant_value(rows))
+                splits = segment_ids_to_row_splits(rows, total)
+            made: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
+            return made._knowing(**known)
 
     @classmethod
     def from_nested_row_splits(

@@ -125,7 +125,7 @@ def _rng_skip(xp: ArrayModule, state: Array, algorithm: Array, delta: Array) -> 
 def _non_deterministic_ints(ctx: HostContext, shape: Array, *, dtype: dtypes.DType) -> Array:
     dims, kind = ints(shape), np.dtype(dtype.np_dtype)
     count = int(np.prod(dims, dtype=np.int64))
-    return np.frombuffer(philox._entropy(count * kind.itemsize), kind).reshape(dims)
+    return np.frombuffer(philox.entropy(count * kind.itemsize), kind).reshape(dims)
 
 
 @op(

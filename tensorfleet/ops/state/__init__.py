@@ -1,0 +1,1 @@
+"""State between steps: variables, queues, tables, tensor arrays, checkpoints."""

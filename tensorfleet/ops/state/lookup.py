@@ -211,6 +211,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
 
     def initialize(self, table: LookupInterface) -> Operation:
+        """The operation that fills `table` with the keys and values."""
         self._check(table)
         with name_scope(self._name, None, [table.resource_handle, self._keys, self._values]):
             filler = apply_op("LookupTableImportV2", table.resource_handle, self._keys, self._values)
@@ -269,6 +270,7 @@ class TextFileInitializer(TableInitializerBase):
         return "_".join(str(part) for part in ("hash_table", self._path, *size, *self._columns))
 
     def initialize(self, table: LookupInterface) -> Operation:
+        """The operation that fills `table` from the lines of the file."""
         self._check(table)
         with name_scope(self._name, "text_file_init", [table.resource_handle]):
             filler = apply_op(

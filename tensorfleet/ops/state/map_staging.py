@@ -398,4 +398,5 @@ class MapStagingArea(StagingArea):
         )
 
     def clear(self, name: str | None = None) -> Operation:
+        """Removes all elements, staged in part or whole."""
         return apply_op(f"{self._prefix}Clear", name=self._called(name, "clear"), **self._attrs())

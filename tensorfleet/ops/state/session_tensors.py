@@ -107,10 +107,11 @@ class TensorHandle:
     def delete(self) -> None:
         """Frees the tensor."""
         graph = self._session.graph
-        if "_handle_deleter" not in graph.__dict__:
+        kept = graph.__dict__
+        if "_handle_deleter" not in kept:
             with graph.as_default(), graph.control_dependencies(None):
-                graph._handle_deleter = delete_session_tensor(self._handle)
-        holder, deleter = graph._handle_deleter
+                kept["_handle_deleter"] = delete_session_tensor(self._handle)
+        holder, deleter = kept["_handle_deleter"]
         self._session.run(deleter, {holder: self._handle})
 
     def get_raw_handle(self) -> str:

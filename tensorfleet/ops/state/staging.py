@@ -40,6 +40,7 @@ class Peek(Attempt):
         self.result: Any = None
 
     def advance(self, queue: Queue) -> int:
+        """Looks at the element once there are enough."""
         if self.index >= queue.size():
             return STUCK
         self.result = queue.elements[self.index]
@@ -58,6 +59,7 @@ class StagingQueue(Queue):
         super().__init__(name, capacity or -1, [], [])
 
     def room(self, element: Element) -> int:
+        """How many elements like this one fit, none if it would exceed the memory limit."""
         if self.limit and self.used + _bytes(element) > self.limit:
             return 0
         return super().room(element)
@@ -73,10 +75,12 @@ class StagingQueue(Queue):
             )
 
     def push(self, element: Element) -> None:
+        """Adds an element, and counts its bytes."""
         self.used += _bytes(element)
         super().push(element)
 
     def pop(self) -> Any:
+        """Takes an element, and its bytes off the count."""
         element = super().pop()
         self.used -= _bytes(element)
         return element

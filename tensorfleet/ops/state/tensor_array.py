@@ -242,7 +242,7 @@ def with_flow(array: TensorArray, flow: Tensor) -> TensorArray:
     """The same array, after the operations that `flow` stands for."""
     after = TensorArray(
         array._dtype,
-        handle=array._handle,
+        handle=array.handle,
         flow=flow,
         infer_shape=array._infer_shape,
         colocate_with_first_write_call=array._colocate_with_first_write_call,

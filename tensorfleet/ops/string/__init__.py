@@ -1,0 +1,1 @@
+"""Strings: splitting, joining, hashing, regular expressions, Unicode."""

@@ -264,7 +264,7 @@ def _replace(ctx: Any, strings: Any, pattern: Any, rewrite: Any, *, replace_glob
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """Strings with what matches a pattern of RE2 replaced, where `\\1` to `\\9` stand for its groups."""
+    r"""Strings with what matches a pattern of RE2 replaced, where `\1` to `\9` stand for its groups."""
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
         return apply(
             "StaticRegexReplace",

@@ -80,8 +80,8 @@ class LoopItem:
     def _on_host(self, ctx: ExecutionContext, variables: Values, fixed: Values, started: float) -> Values:
         test, body, n = self.cond, self.body, self.count
         first, again = _filled(test, n, fixed), _filled(body, 2 * n, fixed)
-        slots, work = test.feed_slots[:n], test._work
-        inner, doing = body.feed_slots[: 2 * n], body._work
+        slots, work = test.feed_slots[:n], test.work
+        inner, doing = body.feed_slots[: 2 * n], body.work
         wanted: list[Any] = test.fetch_slots
         nexts: list[Any] = body.fetch_slots
         lent = body.feed_slots[2 * n + len(fixed) :]

@@ -147,7 +147,7 @@ class Program:
         #: when it is each item's turn, if several functions of the user's might wait for each other
         self.turn = self._turns() if self.sequential else []
         # A segment of NoOps only orders others, which the list does already.
-        self._work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
+        self.work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
 
@@ -175,7 +175,7 @@ class Program:
 
     def last_to_run(self) -> Item | None:
         """The item that runs when all others have, if there is one."""
-        return self._work[-1] if self.sequential and not self.turn and self._work else None
+        return self.work[-1] if self.sequential and not self.turn and self.work else None
 
     def _turns(self) -> list[int]:
         """The order of the items, if there are calls of functions that do not need each other; else nothing."""
@@ -237,7 +237,7 @@ class Program:
             CooperativeRun(self, ctx, values, pool.limit).run()
         elif self.sequential:
             if ctx.trace is None:
-                for item in self._work:
+                for item in self.work:
                     item.run(ctx, values)
             else:
                 for item in self._in_order:

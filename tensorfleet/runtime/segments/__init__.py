@@ -1,0 +1,1 @@
+"""Segments, the parts of a step that XLA compiles: interpreted first, then compiled."""

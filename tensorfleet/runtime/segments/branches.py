@@ -33,7 +33,7 @@ def guard(segment: Segment, plan: Plan, made: set[Tensor]) -> bool:
     unguarded: set[int] = set()
 
     def coded(literals: Iterable[tuple[Tensor, bool]]) -> Literals:
-        codes = ((segment._code(p, made, plan.constants), value) for p, value in literals)
+        codes = ((segment.code_of(p, made, plan.constants), value) for p, value in literals)
         return tuple(sorted(codes))
 
     for step in list(segment.steps):
@@ -161,10 +161,9 @@ def _conditional(
 
     own = {o for s in steps for o in s.outs if o is not None}
     for step in steps:
-        for a in step.args:
-            if a >= 0 and a not in own and values[a] is None:
-                # A block before this one was left out, on a known condition: this block's must be known, too.
-                raise NeedsValue(step.guard[0][0])
+        if any(a >= 0 and a not in own and values[a] is None for a in step.args):
+            # A block before this one was left out, on a known condition: this block's must be known, too.
+            raise NeedsValue(step.guard[0][0])
     inside = set(map(id, steps))
     later = {a for s in segment.steps if id(s) not in inside for a in (*s.args, *_conditions(s)) if a >= 0}
     drawn = {o for s in steps if s.rng is not None for o in s.outs if o is not None}
@@ -203,9 +202,7 @@ def _conditional(
     outs, updated, ok = jax.lax.cond(holds, run, rest)
     # Values that are known while tracing stay known: a shape or an axis may be computed from them.
     slots = [o for o in wanted if o not in known]
-    for slot, value in zip(slots, outs, strict=True):
-        values[slot] = value
-    for slot, value in known.items():
+    for slot, value in (*zip(slots, outs, strict=True), *known.items()):
         values[slot] = value
     for w, value in zip(written, updated, strict=True):
         state[w] = value

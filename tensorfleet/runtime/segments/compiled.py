@@ -15,7 +15,7 @@ from tensorfleet.base import errors
 from tensorfleet.kernels import conv_library
 from tensorfleet.kernels.aligned_memory import aligned
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
-from tensorfleet.runtime.segments.segment import _CONCRETE, NeedsValue, Segment
+from tensorfleet.runtime.segments.segment import _CONCRETE, NeedsValue, Segment, SegmentStep
 from tensorfleet.runtime.segments.shape_variance import Varying
 from tensorfleet.runtime.segments.trial import Trial, shapes_of
 from tensorfleet.runtime.segments.xla_barriers import Barriers
@@ -234,15 +234,10 @@ class Compiler(Trial):
         ) -> tuple[Values, Values, list[Array]]:
             check = _Checks(jnp)
             values = list(segment.template)
-            for slot, constant in zip(passed, constants, strict=True):
-                values[slot] = constant
-            for i, (slot, arg) in enumerate(zip(segment.input_slots, args, strict=True)):
-                values[slot] = fixed_inputs.get(i, arg)
-            # Inputs that were joined for the call are cut apart again.
-            for group, join in zip(joined, joins, strict=True):
-                parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
-                for i, part in zip(group, parts, strict=True):
-                    values[segment.input_slots[i]] = part.reshape(shapes[i])
+            given = [fixed_inputs.get(i, arg) for i, arg in enumerate(args)]
+            _cut_apart(jnp, joined, joins, shapes, given)
+            for slot, value in zip((*passed, *segment.input_slots), (*constants, *given), strict=True):
+                values[slot] = value
             current: Values = [None] * len(segment.variables)
             for i, index in enumerate(reads):
                 current[index] = fixed_state.get(index, variables[i])
@@ -255,10 +250,7 @@ class Compiler(Trial):
             segment.interpret(values, current, streams, jnp, check, barriers)
             if self.varying is not None:
                 self.varying.note(inputs, values, True)
-            for i, step in enumerate(segment.rng_steps):
-                outs = [values[o] for o in step.outs if o is not None]
-                assert step.op.spec.rng is not None
-                skips[i] = 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
+            skips[:] = [_blocks_drawn(step, values) for step in segment.rng_steps]
             ok = [check.passed()] if check.flags else []
             for index in reused if ok else ():  # a step that fails changes nothing
                 current[index] = jnp.where(ok[0], current[index], before[index])
@@ -365,6 +357,27 @@ class Compiler(Trial):
     def _known(self) -> int:
         """How many values are part of a program; only good for comparisons."""
         return len(self.static_inputs) + len(self.static_variables) - len(self.passed)
+
+
+def _cut_apart(
+    jnp: ArrayModule,
+    joined: list[list[int]],
+    joins: Sequence[Array],
+    shapes: Sequence[Any],
+    inputs: list[Any],
+) -> None:
+    """Gives inputs that were joined for the call their values again."""
+    for group, join in zip(joined, joins, strict=True):
+        parts = jnp.split(join, np.cumsum([math.prod(shapes[i]) for i in group])[:-1])
+        for i, part in zip(group, parts, strict=True):
+            inputs[i] = part.reshape(shapes[i])
+
+
+def _blocks_drawn(step: SegmentStep, values: Values) -> int:
+    """How many blocks of its random stream a step has used."""
+    outs = [values[o] for o in step.outs if o is not None]
+    assert step.op.spec.rng is not None
+    return 0 if outs[0] is None else step.op.spec.rng(step.op, outs)
 
 
 def _large_constants(segment: Segment) -> set[int]:

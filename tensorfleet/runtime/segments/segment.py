@@ -178,7 +178,7 @@ class Segment:
                 self._add(op, made, constants)
         self.guarded = bool(plan.guards or plan.merges) and guard(self, plan, made)
         self.input_slots = [self._slots[t] for t in self.inputs]
-        self.output_codes = [self._code(t, made, constants) for t in self.outputs]
+        self.output_codes = [self.code_of(t, made, constants) for t in self.outputs]
         self.writes = sorted(self._written)
         self.reads = [r for r in self.reads if r not in self.owned]
 
@@ -198,7 +198,7 @@ class Segment:
         args = []
         for i, t in enumerate(op._inputs):
             live = variable_of(t) if i in taken else self._live.get((op, i))
-            code = self._code(t, made, constants) if live is None else ~self._index_of(live)
+            code = self.code_of(t, made, constants) if live is None else ~self._index_of(live)
             # A variable that is only overwritten need not have a value yet.
             writes_only = spec.overwrites and any(i == op.input_list(u)[0] for u in spec.updates)
             if code < 0 and not writes_only and ~code not in self._written and ~code not in self.reads:
@@ -247,7 +247,7 @@ class Segment:
         """Adds an entry of `Part.products` as one step."""
         outs: list[int | None] = [self._slot(op._outputs[0])]
         factors = [term._inputs[side] for side in (0, 1) for term in terms]
-        step = SegmentStep(op, [self._code(t, made, constants) for t in factors], outs, [])
+        step = SegmentStep(op, [self.code_of(t, made, constants) for t in factors], outs, [])
         step.static = ()
         if op.type == "Slice":
             begin, size = int(constants[op._inputs[1]][1]), op._outputs[0].shape.as_list()[1]
@@ -256,7 +256,8 @@ class Segment:
             step.kernel = _Stacked(terms[0], len(terms))
         self.steps.append(step)
 
-    def _code(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
+    def code_of(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
+        """The code of a step's argument: the slot of a value, or `~index` of a variable."""
         if tensor not in self._fed and (
             (tensor.dtype._is_ref_dtype and tensor.op.type != "RefSelect")
             or (
@@ -301,7 +302,7 @@ class Segment:
             self.variables.append(variable)
         return index
 
-    def interpret(
+    def interpret(  # noqa: C901 - the loop over a step's kernels, where a call for each part would cost time
         self,
         values: Values,
         state: Values,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -384,22 +384,14 @@ class _LoopProgram:
     ) -> None:
         """Traces one iteration to learn which buffers change, and their shapes; then sets them up."""
         jax, jnp = self.jax, self.jnp
-        before = {id(s): s.buffer for s in fixed if isinstance(s, (TracedArray, TracedStack))}
-        for s in fixed:
-            if isinstance(s, TracedArray):
-                before.update((id(g), g.buffer) for g in s.grads.values())
+        before = {id(s): s.buffer for _, s in _stores(fixed)}
         counts = {id(s): s.count for s in fixed if isinstance(s, TracedStack)}
         learnt: dict[tuple[int, bytes | None], tuple[TracedArray | TracedStack, tuple[Dims, Any] | None]] = {}
 
         def rehearsal(variables: tuple[Array, ...]) -> tuple[Array, ...]:
             made = iterate(variables)
-            for k, s in enumerate(fixed):
-                if isinstance(s, TracedStack):
-                    learnt[k, None] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
-                elif isinstance(s, TracedArray):
-                    for source, one in ((None, s), *s.grads.items()):
-                        shape = None if one.buffer is None else (one.buffer.shape, one.buffer.dtype)
-                        learnt[k, source] = one, shape
+            for place, s in _stores(fixed):
+                learnt[place] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
             return tuple(jnp.asarray(v) for v in made)
 
         shapes = jax.eval_shape(rehearsal, start)
@@ -458,6 +450,17 @@ class _LoopProgram:
             if (k, None) not in self.written:
                 fixed[k].shorten(count)
         return variables, iterations
+
+
+def _stores(
+    fixed: Values,
+) -> Iterator[tuple[tuple[int, bytes | None], TracedArray | TracedStack]]:
+    """The traced stores among a loop's fixed values, and arrays of gradients: (position, source), store."""
+    for k, store in enumerate(fixed):
+        if isinstance(store, (TracedArray, TracedStack)):
+            yield (k, None), store
+        if isinstance(store, TracedArray):
+            yield from (((k, source), one) for source, one in store.grads.items())
 
 
 def _store(fixed: Values, k: int, source: bytes | None) -> Any:

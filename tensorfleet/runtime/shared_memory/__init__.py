@@ -1,0 +1,1 @@
+"""Memory that tasks on one machine share: variables lent without a copy."""

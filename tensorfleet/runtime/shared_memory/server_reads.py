@@ -166,7 +166,7 @@ class BoardReader:
         self._counts = slice(_COUNTS, _COUNTS + 8 * len(layout))
         self._body = np.frombuffer(memory, np.uint8, offset=head_of(len(layout)))
         self._lock = threading.Lock()
-        self._spare: np.ndarray | None = None
+        self.spare: np.ndarray | None = None
 
     def read(self) -> list[np.ndarray] | None:
         """The values, all of one moment. None when the board is down, or is changed too often."""
@@ -185,20 +185,20 @@ class BoardReader:
 
     def _room(self) -> np.ndarray:
         """Memory for a copy, the one used before if nobody holds any of it: fresh pages cost time."""
-        raw = self._spare
+        raw = self.spare
         if raw is None or _holders_of_spare(self) > _NOBODY_ELSE:
-            raw = self._spare = np.empty(self._body.size + _ALIGNMENT, np.uint8)
+            raw = self.spare = np.empty(self._body.size + _ALIGNMENT, np.uint8)
         shift = -raw.ctypes.data % _ALIGNMENT
         return raw[shift : shift + self._body.size]
 
 
 def _holders_of_spare(reader: BoardReader | types.SimpleNamespace) -> int:
-    return sys.getrefcount(reader._spare)
+    return sys.getrefcount(reader.spare)
 
 
 def _one_more_holder() -> int:
     raw = object()
-    return _holders_of_spare(types.SimpleNamespace(_spare=raw))
+    return _holders_of_spare(types.SimpleNamespace(spare=raw))
 
 
 _ODD = np.uint64(1)

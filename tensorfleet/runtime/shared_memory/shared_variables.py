@@ -45,7 +45,7 @@ def room(size: int) -> int:
 
 
 def begin() -> None:
-    """This process serves others from now on: its large variables go where they can be lent."""
+    """Notes that this process serves others from now on: its large variables go where they can be lent."""
     global _possible
     if not _possible and sys.platform == "linux":
         _possible = True
@@ -62,8 +62,8 @@ class SharedBlock:
         self.number = next(_numbers)
         self.descriptor, memory = mapping.make(room(size))
         self._memory: Any = memory  # while it is spare; its array has it otherwise
-        self._loans: dict[int, Loan] = {}
-        self._lost = False
+        self.loans: dict[int, Loan] = {}
+        self.lost = False
         weakref.finalize(memory, _closed, self.descriptor)
 
     def array(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
@@ -78,7 +78,7 @@ class SharedBlock:
     def _left(self, memory: Any) -> None:
         del self._watch, memory.block  # they lead to each other
         with _lock:
-            if not self._lost and sum(h.size for h in _spare) + self.size <= _MAX_SPARE_BYTES:
+            if not self.lost and sum(h.size for h in _spare) + self.size <= _MAX_SPARE_BYTES:
                 self._memory = memory
                 _spare.append(self)
 
@@ -86,20 +86,20 @@ class SharedBlock:
         """Notes that `array`, which lies here, is lent. None when it cannot be."""
         with _lock:
             self.settle()
-            place = next((n for n in range(HEAD_BYTES) if n not in self._loans), None)
-            if place is None or self._lost or array.nbytes != self.size or not array.flags.c_contiguous:
+            place = next((n for n in range(HEAD_BYTES) if n not in self.loans), None)
+            if place is None or self.lost or array.nbytes != self.size or not array.flags.c_contiguous:
                 return None
-            loan = self._loans[place] = Loan(self, place, array)
+            loan = self.loans[place] = Loan(self, place, array)
             loan.memory[place] = 1
             return loan
 
     def settle(self) -> bool:
         """Forgets the loans that were given back. Whether what lies here may be changed, if nobody else holds it."""
-        if self._loans:
+        if self.loans:
             with _lock:
-                for loan in [loan for place, loan in self._loans.items() if not loan.memory[place]]:
+                for loan in [loan for place, loan in self.loans.items() if not loan.memory[place]]:
                     loan.end()
-        return not self._lost
+        return not self.lost
 
 
 class Loan:
@@ -116,18 +116,18 @@ class Loan:
     def is_open(self) -> bool:
         """Whether it has not been given back."""
         self.block.settle()
-        return self.block._loans.get(self.place) is self
+        return self.block.loans.get(self.place) is self
 
     def lose(self) -> None:
         """The borrower cannot be asked any more, and may hold the array for ever."""
         with _lock:
             if self.is_open():
-                self.block._lost = True
+                self.block.lost = True
                 self.end()
 
     def end(self) -> None:
         """Holds the array no longer, whoever may have kept the loan itself."""
-        del self.block._loans[self.place], self.array, self.memory
+        del self.block.loans[self.place], self.array, self.memory
 
 
 def _closed(descriptor: int) -> None:

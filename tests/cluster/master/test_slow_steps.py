@@ -75,7 +75,7 @@ def test_steps_that_end_in_time_are_not_told_of(take, caplog):
     sess, get, put = take
     slow = SlowSteps([sess._engine])
     ended = in_background(sess.run, get)
-    until(lambda: sess._engine._running)
+    until(lambda: sess._engine.running)
     slow.look()
     slow.look()
     sess.run(put)
