@@ -241,7 +241,7 @@ class Dataset(LegacyMethods, Described):
         )
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """This dataset, then another of the same structure."""
+        """Elements of this dataset, then of another of the same structure."""
         mine, theirs = self._structure, dataset._structure
         if not structures.same_form(mine, theirs):
             raise TypeError(

@@ -101,16 +101,19 @@ class DistributedVariable(ResourceVariable):
     def assign(
         self, value: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Writes a value to every copy."""
         return self._write("assign", value, name, read_value)
 
     def assign_add(
         self, delta: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds to every copy."""
         return self._write("assign_add", delta, name, read_value)
 
     def assign_sub(
         self, delta: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts from every copy."""
         return self._write("assign_sub", delta, name, read_value)
 
     def _write(self, method: str, value: object, name: str | None, read_value: bool) -> Any:

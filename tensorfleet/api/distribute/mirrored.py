@@ -244,6 +244,7 @@ class CentralStorageExtended(MirroredExtended):
         return (self._parameter_device,)
 
     def non_slot_devices(self, var_list: list[Variable]) -> str:
+        """The device that holds all variables."""
         return self._parameter_device
 
     def _enter_scopes(self, blocks: ExitStack) -> None:

@@ -157,7 +157,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         return [t / to_tensor(self._workers, t.dtype.base_dtype) for t in totals]
 
     def _start_server(self) -> tuple[str, ConfigProto]:
-        """This worker's server, which its process starts once, and the configuration of sessions with it."""
+        """The server of this worker, which its process starts once, and the configuration of sessions with it."""
         from tensorfleet.base.protos import ConfigProto
         from tensorfleet.cluster.server import Server
 

@@ -47,7 +47,7 @@ class ReplicaContext:
 
     @property
     def replica_id_in_sync_group(self) -> int | Tensor:
-        """This replica's number among all, as a tensor."""
+        """The number of this replica among all, as a tensor."""
         context.require_replica(self)
         number = self._replica_id_in_sync_group
         return constant(number, name="replica_id_in_sync_group") if isinstance(number, int) else number

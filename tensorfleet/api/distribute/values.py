@@ -48,6 +48,7 @@ class Mirrored(DistributedValues):
     """The same value, on the device of each replica."""
 
     def get(self) -> Any:
+        """The value of the replica, or of the device that is being updated, in this context."""
         here = context.current()
         index = here.updating if here.replica is None else here.replica._index
         return self._values[index or 0]

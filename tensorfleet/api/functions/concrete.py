@@ -153,6 +153,7 @@ class ConcreteFunction:
         (g or get_default_graph())._functions[self._body.name] = self._body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function with tensors, in the order of its inputs."""
         flat = [a for a in nest.flatten([args, kwargs]) if isinstance(a, (Tensor, Variable)) or a is not None]
         names = [t.op.name for t in self._body.inputs]
         if len(flat) != len(self._body.inputs):

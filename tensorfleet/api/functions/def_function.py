@@ -85,6 +85,7 @@ class Function:
         return self._bound[instance]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Traces the function for these arguments if they are new, then calls the traced graph."""
         if _eager[0]:
             return self._python_function(*args, **kwargs)
         concrete, tensors = self._concrete(args, kwargs)

@@ -327,6 +327,7 @@ class BatchNormalization(Layer):
         return reshape(vector, [-1 if a == self._axes[0] else 1 for a in range(rank)])
 
     def compute_output_shape(self, input_shape: ShapeLike) -> ShapeLike:
+        """The shape of the input: normalization keeps it."""
         return input_shape
 
 

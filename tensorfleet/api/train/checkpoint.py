@@ -39,6 +39,7 @@ class _GraphSaveable(SaveableObject):
 
 
 def checkpoint_session(given: BaseSession | None, what: str) -> Any:
+    """The given session, or the default one; raises when there is neither."""
     return session_for(given, get_default_graph(), "execute operation", what)
 
 

@@ -112,6 +112,7 @@ class RefVariable(Variable):
         return self._snapshot
 
     def read_value(self) -> Tensor:
+        """The value, read at this point of the graph."""
         return apply("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
@@ -128,22 +129,26 @@ class RefVariable(Variable):
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Writes a value."""
         updated = assign(self._variable, value, use_locking=use_locking, name=name)
         return updated if read_value else updated.op
 
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds to the value."""
         updated = assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return updated if read_value else updated.op
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts from the value."""
         updated = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return updated if read_value else updated.op
 
     def count_up_to(self, limit: int) -> Tensor:
+        """Adds one until the value is `limit`, then raises `OutOfRangeError`."""
         return count_up_to(self, limit)
 
     def _scatter(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
@@ -157,6 +162,7 @@ class RefVariable(Variable):
         return apply_any(f"ScatterNd{kind}", self._variable, indices, updates, use_locking=True, name=name)
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at these indices."""
         return apply("GatherV2", self._variable, indices, 0, name=name)
 
 
@@ -253,22 +259,27 @@ class ResourceVariable(Variable):
         return self.value()
 
     def read_value(self) -> Tensor:
+        """The value, read at this point of the graph."""
         with name_scope("Read"):
             value = self._read()
         return apply("Identity", value)
 
     def eval(self, session: BaseSession | None = None) -> Any:
+        """The value in a session."""
         return session_for(session, self.graph, "evaluate tensor").run(self._graph_element)
 
     def set_shape(self, shape: ShapeLike) -> None:
+        """Merges the static shape with this one."""
         self._shape = self._shape.merge_with(as_shape(shape))
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at these indices."""
         with name_scope("Gather" if name is None else name) as scope:
             value = apply("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
         return apply("Identity", value)
 
     def count_up_to(self, limit: int) -> Tensor:
+        """Adds one until the value is `limit`, then raises `OutOfRangeError`."""
         return count_up_to(self, limit)
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
@@ -287,6 +298,7 @@ class ResourceVariable(Variable):
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Writes a value."""
         with self._place():
             tensor = to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
@@ -295,6 +307,7 @@ class ResourceVariable(Variable):
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds to the value."""
         with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(
@@ -304,6 +317,7 @@ class ResourceVariable(Variable):
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts from the value."""
         with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(
