@@ -62,7 +62,7 @@ class _Filled(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
-        return type(self)._fill(shape, dtype or self.dtype)
+        return self._fill(shape, dtype or self.dtype)
 
 
 @export("zeros_initializer", "initializers.zeros")
@@ -151,7 +151,7 @@ class _Normal(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
-        return type(self)._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
+        return self._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
 
 
 @export("random_normal_initializer", "initializers.random_normal")

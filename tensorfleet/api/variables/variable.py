@@ -201,7 +201,7 @@ class ResourceVariable(Variable):
             with colocate_with(self._variable.op):
                 self._initializer_op = apply_op("AssignVariableOp", self._variable, first, name="Assign")
             with name_scope("Read"):
-                self._graph_element = self._read()
+                self._graph_element = self._read_variable_op()
             if self._caching_device is not None:
                 with colocate_with(None, ignore_existing=True), device(self._caching_device):
                     self._cached = apply("Identity", self._graph_element)
@@ -218,7 +218,7 @@ class ResourceVariable(Variable):
         if self._graph_element.op.type == "Identity":
             self._cached = self._graph_element
 
-    def _read(self) -> Tensor:
+    def _read_variable_op(self) -> Tensor:
         with colocate_with(self._variable.op):
             value = apply("ReadVariableOp", self._variable, dtype=self._dtype)
         value.set_shape(self._shape)
@@ -245,9 +245,9 @@ class ResourceVariable(Variable):
         """A read of the value."""
         if self._cached is not None:
             return self._cached
-        # A colocation that is open around must not move the read: `_read` puts it beside the variable.
+        # A colocation that is open around must not move the read: `_read_variable_op` puts it beside the variable.
         with colocate_with(None, ignore_existing=True):
-            return self._read()
+            return self._read_variable_op()
 
     def _as_graph_element(self) -> Tensor:
         return self._graph_element
@@ -261,7 +261,7 @@ class ResourceVariable(Variable):
     def read_value(self) -> Tensor:
         """The value, read at this point of the graph."""
         with name_scope("Read"):
-            value = self._read()
+            value = self._read_variable_op()
         return apply("Identity", value)
 
     def eval(self, session: BaseSession | None = None) -> Any:
@@ -347,7 +347,7 @@ class WrittenVariable(ResourceVariable):
         self._write = op
         self._cached = None
         with control_dependencies([op]):
-            self._graph_element = variable._read()
+            self._graph_element = variable._read_variable_op()
 
     op: Operation = readonly("_write", "The update.")
 
