@@ -70,7 +70,7 @@ class Mirrored(DistributedValues):
 def _mirrored_to_tensor(
     value: Mirrored, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
-    return to_tensor(value.get(), dtype)
+    return to_tensor(value._here, dtype)
 
 
 register_tensor_conversion_function(Mirrored, _mirrored_to_tensor)
