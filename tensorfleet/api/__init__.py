@@ -1,0 +1,1 @@
+"""The public API: what `tf.` offers on top of graphs and sessions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -196,7 +196,9 @@ class StalenessOptimizer(Optimizer):
                 f"task_index must be less than num_workers: there are workers 0 to {self._num_workers - 1}, and no {task_index}."
             )
         max_wait_secs = positive_number("max_wait_secs", max_wait_secs)
-        hooks: list[SessionRunHook] = [_Histogram(self, task_index)]
+        hooks: list[SessionRunHook] = [
+            _Histogram(self, task_index, self._count, self._update_op, self._hooked)
+        ]
         if self._warm_up_steps and task_index:
             hooks.append(_WarmUp(self._warm_up_steps, max_wait_secs))
         if self._steps is not None and self._bound is not None:
@@ -257,10 +259,19 @@ class _All(SessionRunHook):
 class _Histogram(SessionRunHook):
     """Counts how stale the gradients of this worker are, and says so at the end."""
 
-    def __init__(self, opt: StalenessOptimizer, task_index: int) -> None:
+    def __init__(
+        self,
+        opt: StalenessOptimizer,
+        task_index: int,
+        count: Callable[[int], None],
+        update_op: Operation | None,
+        hooked: Tensor | None,
+    ) -> None:
         self._opt = opt
         self._me = task_index
-        self._args = SessionRunArgs(opt.staleness, None if opt._hooked is None else {opt._hooked: True})
+        self._count = count
+        self._update_op = update_op
+        self._args = SessionRunArgs(opt.staleness, None if hooked is None else {hooked: True})
         self._trains: dict[Any, bool] = {}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
@@ -280,13 +291,13 @@ class _Histogram(SessionRunHook):
                 if op not in seen:
                     seen.add(op)
                     stack += [*op.control_inputs, *(t.op for t in op.inputs)]
-            known = self._trains[fetched] = self._opt._update_op in seen
+            known = self._trains[fetched] = self._update_op in seen
         return known
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Counts it."""
         if run_values.results is not None:
-            self._opt._count(int(run_values.results))
+            self._count(int(run_values.results))
 
     def end(self, session: BaseSession) -> None:
         """Logs the histogram."""

@@ -50,7 +50,7 @@ class Graph(Collections):
         self._unfetchable: set[Tensor | Operation] = set()
         self._functions: dict[str, Any] = {}
         self._function_names: set[str] = set()  # of those that are being made, too
-        self._state = threading.local()
+        self._thread_local = threading.local()
         self._device_functions_outer: list[DeviceFunction | None] = []
         self._container = ""
         self._gradient_overrides: dict[str, str] = {}
@@ -240,10 +240,10 @@ class Graph(Collections):
         return self.create_op(*args, **kwargs)
 
     def _local(self) -> Stacks:
-        state: Stacks | None = getattr(self._state, "stacks", None)
+        state: Stacks | None = getattr(self._thread_local, "stacks", None)
         if state is None:
             # The stacks belong to a thread: two threads can build one graph in different scopes.
-            state = self._state.stacks = Stacks(self._device_functions_outer)
+            state = self._thread_local.stacks = Stacks(self._device_functions_outer)
         return state
 
     def _control_inputs_for(self, inputs: Sequence[Tensor]) -> list[Operation]:

@@ -26,12 +26,12 @@ class Child:
     """A forked process, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, number: int, label: str) -> None:
-        self._number = number
+        self.number = number
         self.label = label
         self.pid = 0
         self.returncode: int | None = None
-        self._born = threading.Event()
-        self._ended = threading.Event()
+        self.born = threading.Event()
+        self.ended = threading.Event()
 
     def poll(self) -> int | None:
         """The code it ended with, or None while it runs."""
@@ -39,7 +39,7 @@ class Child:
 
     def wait(self, timeout: float) -> int | None:
         """Waits for its end; raises `subprocess.TimeoutExpired`."""
-        if not self._ended.wait(timeout):
+        if not self.ended.wait(timeout):
             raise subprocess.TimeoutExpired(self.label, timeout)
         return self.returncode
 
@@ -81,13 +81,13 @@ class _Nursery:
     def start(self, label: str, **wish: Any) -> Child:
         """Asks for a child and waits until it has a process."""
         child = Child(next(self._numbers), label)
-        text = json.dumps({**wish, "number": child._number}) + "\n"
+        text = json.dumps({**wish, "number": child.number}) + "\n"
         assert self._process.stdin is not None
         with self._lock:
-            self._children[child._number] = child
+            self._children[child.number] = child
             self._process.stdin.write(text.encode())
             self._process.stdin.flush()
-        if not child._born.wait(_START_SECONDS) or not child.pid:
+        if not child.born.wait(_START_SECONDS) or not child.pid:
             raise RuntimeError(f"{label} could not be started.")
         return child
 
@@ -101,15 +101,15 @@ class _Nursery:
                     del self._children[told["number"]]
             if "pid" in told:
                 child.pid = told["pid"]
-                child._born.set()
+                child.born.set()
             else:
                 child.returncode = told["code"]
-                child._ended.set()
+                child.ended.set()
         self._process.stdout.close()
         for child in list(self._children.values()):  # it has gone, and they with it
             child.returncode = -signal.SIGKILL
-            child._born.set()
-            child._ended.set()
+            child.born.set()
+            child.ended.set()
 
     def close(self) -> None:
         """Ends it and all its children."""

@@ -177,7 +177,7 @@ def frame_of(kind: int, fields: bytes, tensors: list[np.ndarray], number: int = 
     """A frame as the one of that number on its connection."""
     tape = _Tape()
     channel = wire.Channel(tape)  # type: ignore[arg-type]
-    channel._sent = number
+    channel.sent = number
     channel.send(kind, fields, tensors)
     return bytes(tape.data)
 

@@ -102,7 +102,7 @@ def specs(strategy: Any, element: Any, build: Callable[[Any, Any], EstimatorSpec
             loss = metrics.pop("loss")
             spec = spec._replace(eval_metric_ops=metrics)
             losses.append(loss)
-        made[context.get_replica_context()._index] = spec
+        made[context.get_replica_context()._replica_index] = spec
 
     losses: list = []
     strategy.extended.call_for_each_replica(replica, args=(element,))

@@ -106,7 +106,7 @@ def _model_fn(original: Any, weights: list, optimizer: Callable, custom_objects:
 def _starting(model: Any, weights: list) -> Callable[[Any], None]:
     """How the model gets its weights in a session; those of the first worker, where there are several."""
     workers = get_default_graph().__dict__.get("_of_workers")
-    if workers is None or workers._workers == 1:
+    if workers is None or workers._num_workers == 1:
 
         def load(session: Any) -> None:
             for variable, value in zip(model.weights, weights, strict=True):

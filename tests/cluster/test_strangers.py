@@ -182,7 +182,7 @@ def test_a_frame_that_comes_twice_ends_its_connection(server):
     channel.sock.settimeout(SECONDS)
     channel.say(messages.Ping())
     assert channel.receive().kind == messages.OK
-    channel._sent -= 1  # the same number again
+    channel.sent -= 1  # the same number again
     channel.say(messages.Ping())
     assert ends(channel.sock)
 

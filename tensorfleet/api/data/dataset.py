@@ -47,7 +47,7 @@ class Dataset(LegacyMethods, Described):
         op_type: str, structure: Structure, *inputs: Any, sources: Iterable[Dataset] = (), **attrs: Any
     ) -> Dataset:
         """The dataset that an operation makes."""
-        made = Dataset.__new__(Dataset)
+        made: Dataset = Dataset.__new__(Dataset)
         made._set(op_type, structure, *inputs, sources=sources, **attrs)
         return made
 
@@ -62,14 +62,14 @@ class Dataset(LegacyMethods, Described):
         self._structure = structure
         self._sources = tuple(sources)
 
-    def _next(self, op_type: str, structure: Structure, *inputs: Any, **attrs: Any) -> Dataset:
+    def _transformed(self, op_type: str, structure: Structure, *inputs: Any, **attrs: Any) -> Dataset:
         return Dataset._make(op_type, structure, self._variant_tensor, *inputs, sources=(self,), **attrs)
 
-    def _calling(
+    def _transformed_by(
         self, op_type: str, structure: Structure, function: Traced, *inputs: Any, **attrs: Any
     ) -> Dataset:
         attrs.setdefault("f", function.name)
-        made = self._next(op_type, structure, function.captured, *inputs, **attrs)
+        made: Dataset = self._transformed(op_type, structure, function.captured, *inputs, **attrs)
         made._called = (function,)
         return made
 
@@ -112,7 +112,7 @@ class Dataset(LegacyMethods, Described):
         """The same dataset with options set."""
         # Raises where the new options contradict those of the datasets before.
         self.options().merge(options)
-        made = Dataset.__new__(Dataset)
+        made: Dataset = Dataset.__new__(Dataset)
         made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
         made._options = options  # type: ignore[attr-defined]
         return made
@@ -212,27 +212,29 @@ class Dataset(LegacyMethods, Described):
 
     def take(self, count: TensorLike) -> Dataset:
         """The first `count` elements, all of them for -1."""
-        return self._next("TakeDataset", self._structure, _int64(count, "count"))
+        return self._transformed("TakeDataset", self._structure, _int64(count, "count"))
 
     def skip(self, count: TensorLike) -> Dataset:
         """All but the first `count` elements, none of them for -1."""
-        return self._next("SkipDataset", self._structure, _int64(count, "count"))
+        return self._transformed("SkipDataset", self._structure, _int64(count, "count"))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Every `num_shards`-th element, beginning with the `index`-th."""
-        return self._next(
+        return self._transformed(
             "ShardDataset", self._structure, _int64(num_shards, "num_shards"), _int64(index, "index")
         )
 
     def repeat(self, count: TensorLike = None) -> Dataset:
         """The dataset `count` times; for ever when None or -1."""
-        return self._next("RepeatDataset", self._structure, _int64(-1 if count is None else count, "count"))
+        return self._transformed(
+            "RepeatDataset", self._structure, _int64(-1 if count is None else count, "count")
+        )
 
     def shuffle(
         self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
         """Elements in random order, each drawn from a buffer of the next `buffer_size` ones."""
-        return self._next(
+        return self._transformed(
             "ShuffleDataset",
             self._structure,
             _int64(buffer_size, "buffer_size"),
@@ -241,7 +243,7 @@ class Dataset(LegacyMethods, Described):
         )
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """This dataset, then another of the same structure."""
+        """Elements of this dataset, then of another of the same structure."""
         mine, theirs = self._structure, dataset._structure
         if not structures.same_form(mine, theirs):
             raise TypeError(
@@ -260,14 +262,14 @@ class Dataset(LegacyMethods, Described):
 
     def cache(self, filename: TensorLike = "") -> Dataset:
         """The same elements, computed once and then kept in memory, or in a file."""
-        return self._next(
+        return self._transformed(
             "CacheDataset", self._structure, to_tensor(filename, dtypes.string, name="filename")
         )
 
     def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """The same elements, fetched ahead by a thread; `tf.data.experimental.AUTOTUNE` chooses how many."""
         size = -1 if buffer_size is None else buffer_size
-        return self._next("PrefetchDataset", self._structure, _int64(size, "buffer_size"))
+        return self._transformed("PrefetchDataset", self._structure, _int64(size, "buffer_size"))
 
     # -- batches --
 
@@ -277,7 +279,7 @@ class Dataset(LegacyMethods, Described):
         drop = to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
         known = _batch_length(size, drop)
         structure = map_leaves(lambda leaf: leaf.batched(known), self._structure)
-        return self._next("BatchDatasetV2", structure, size, drop)
+        return self._transformed("BatchDatasetV2", structure, size, drop)
 
     def padded_batch(
         self,
@@ -299,7 +301,7 @@ class Dataset(LegacyMethods, Described):
             for leaf, shape in zip(leaves, shapes, strict=True)
         ]
         structure = pack_like(self._structure, made)
-        return self._next("PaddedBatchDatasetV2", structure, size, shapes, fills, drop)
+        return self._transformed("PaddedBatchDatasetV2", structure, size, shapes, fills, drop)
 
     def unbatch(self) -> Dataset:
         """The rows of elements, as elements."""
@@ -309,7 +311,7 @@ class Dataset(LegacyMethods, Described):
         if len(sizes - {None}) > 1:
             raise ValueError("Cannot unbatch an input whose components have different batch sizes.")
         leaves = [leaf.row() for leaf in flatten(self._structure)]
-        return self._next("UnbatchDataset", pack_like(self._structure, leaves))
+        return self._transformed("UnbatchDataset", pack_like(self._structure, leaves))
 
     def window(
         self,
@@ -323,7 +325,7 @@ class Dataset(LegacyMethods, Described):
         given.append(_int64(stride, "stride"))
         given.append(to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder"))
         structure = map_leaves(lambda leaf: Leaf(dtypes.variant, TensorShape([]), leaf), self._structure)
-        return self._next("WindowDataset", structure, *given)
+        return self._transformed("WindowDataset", structure, *given)
 
     # -- functions --
 
@@ -332,9 +334,9 @@ class Dataset(LegacyMethods, Described):
         """`map_func` of every element. The components of a tuple are its arguments."""
         function = traced(map_func, "map", self._structure)
         if num_parallel_calls is None:
-            return self._calling("MapDataset", function.structure, function)
+            return self._transformed_by("MapDataset", function.structure, function)
         calls = to_tensor(num_parallel_calls, dtypes.int32, name="num_parallel_calls")
-        return self._calling("ParallelMapDataset", function.structure, function, calls)
+        return self._transformed_by("ParallelMapDataset", function.structure, function, calls)
 
     map_with_legacy_function = map
 
@@ -342,14 +344,14 @@ class Dataset(LegacyMethods, Described):
         """The elements for which `predicate` gives True."""
         function = traced(predicate, "filter", self._structure)
         _check_predicate(function, predicate)
-        return self._next("FilterDataset", self._structure, function.captured, predicate=function.name)
+        return self._transformed("FilterDataset", self._structure, function.captured, predicate=function.name)
 
     filter_with_legacy_function = filter
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` makes of the elements, one dataset after the other."""
         function = traced(map_func, "flat_map", self._structure)
-        return self._calling("FlatMapDataset", _inner(function, "map_func"), function)
+        return self._transformed_by("FlatMapDataset", _inner(function, "map_func"), function)
 
     def interleave(
         self,
@@ -365,7 +367,7 @@ class Dataset(LegacyMethods, Described):
         if num_parallel_calls is not None:
             kind = "ParallelInterleaveDatasetV2"
             given.append(_int64(num_parallel_calls, "num_parallel_calls"))
-        return self._calling(kind, _inner(function, "map_func"), function, *given)
+        return self._transformed_by(kind, _inner(function, "map_func"), function, *given)
 
     def reduce(self, initial_state: Nested, reduce_func: Callable[..., Any]) -> Any:
         """The last state after `state = reduce_func(state, element)` for every element, as tensors."""

@@ -31,7 +31,7 @@ Transformation = Callable[[Dataset], Dataset]
 @export("data.experimental.ignore_errors", "contrib.data.ignore_errors")
 def ignore_errors() -> Transformation:
     """Leaves out the elements that fail."""
-    return lambda dataset: dataset._next("IgnoreErrorsDataset", dataset._structure)
+    return lambda dataset: dataset._transformed("IgnoreErrorsDataset", dataset._structure)
 
 
 @export("data.experimental.unbatch", "contrib.data.unbatch")
@@ -48,7 +48,7 @@ def unique() -> Transformation:
         kinds = (dtypes.int32, dtypes.int64, dtypes.string)
         if not isinstance(dataset._structure, Leaf) or dataset._structure.dtype not in kinds:
             raise TypeError("`tf.data.experimental.unique()` only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component.")  # fmt: skip
-        return dataset._next("UniqueDataset", dataset._structure)
+        return dataset._transformed("UniqueDataset", dataset._structure)
 
     return transform
 
@@ -67,7 +67,9 @@ def shuffle_and_repeat(
 
     def transform(dataset: Dataset) -> Dataset:
         size, times = _int64(buffer_size, "buffer_size"), _int64(-1 if count is None else count, "count")
-        return dataset._next("ShuffleAndRepeatDataset", dataset._structure, size, *dataset_seeds(seed), times)
+        return dataset._transformed(
+            "ShuffleAndRepeatDataset", dataset._structure, size, *dataset_seeds(seed), times
+        )
 
     return transform
 
@@ -97,7 +99,7 @@ def map_and_batch(
         known = _batch_length(size, drop)
         structure = map_leaves(lambda leaf: leaf.batched(known), function.structure)
         given = size, _int64(calls, "num_parallel_calls"), drop
-        return dataset._calling("MapAndBatchDataset", structure, function, *given)
+        return dataset._transformed_by("MapAndBatchDataset", structure, function, *given)
 
     return transform
 
@@ -127,7 +129,7 @@ def scan(initial_state: Nested, scan_func: Callable[..., Any]) -> Transformation
     def transform(dataset: Dataset) -> Dataset:
         state = structures.converted(initial_state, "initial_state")
         function, _ = _stateful(scan_func, state, dataset._structure, "scan", with_output=True)
-        return dataset._next(
+        return dataset._transformed(
             "ScanDataset",
             function.structure[1],
             structures.carried(state),
@@ -145,7 +147,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
     def transform(dataset: Dataset) -> Dataset:
         function = traced(predicate, "take_while", dataset._structure)
         _check_predicate(function, predicate)
-        return dataset._next(
+        return dataset._transformed(
             "TakeWhileDataset", dataset._structure, function.captured, predicate=function.name
         )
 
@@ -182,7 +184,7 @@ def group_by_window(
         size = traced(lambda k: to_tensor(size_of(k), dtypes.int64), "group_by_window", key_leaf)
         window = Leaf(dtypes.variant, TensorShape([]), dataset._structure)
         reduce = traced(lambda k, w: reduce_func(k, w), "group_by_window", key_leaf, window)
-        return dataset._next(
+        return dataset._transformed(
             "GroupByWindowDataset",
             _inner(reduce, "reduce_func"),
             key.captured,

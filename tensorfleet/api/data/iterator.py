@@ -45,23 +45,23 @@ class Iterator(Described):
         output_shapes: Nested,
         output_classes: Nested,
     ) -> None:
-        self._resource = iterator_resource
+        self._iterator_resource = iterator_resource
         self._initializer = initializer
         self._structure = structures.from_legacy(output_types, output_shapes, output_classes)
         self._set_handle()
 
     @classmethod
     def _of(cls, resource: Tensor, initializer: Operation | None, structure: Structure) -> Iterator:
-        made = cls.__new__(cls)
-        made._resource, made._initializer, made._structure = resource, initializer, structure
+        made: Iterator = cls.__new__(cls)
+        made._iterator_resource, made._initializer, made._structure = resource, initializer, structure
         made._set_handle()
         return made
 
     def _set_handle(self) -> None:
         self._calls = 0
-        if self._resource is not None:
-            with colocate_with(self._resource):
-                self._handle = apply("IteratorToStringHandle", self._resource)
+        if self._iterator_resource is not None:
+            with colocate_with(self._iterator_resource):
+                self._handle = apply("IteratorToStringHandle", self._iterator_resource)
 
     @staticmethod
     def from_structure(
@@ -89,11 +89,6 @@ class Iterator(Described):
         )
 
     @property
-    def _iterator_resource(self) -> Tensor | None:
-        """The handle, by the name it has inside TensorFlow."""
-        return self._resource
-
-    @property
     def initializer(self) -> Operation:
         """The operation that starts the iterator, from the beginning."""
         if self._initializer is None:
@@ -115,8 +110,8 @@ class Iterator(Described):
                     f"Expected output shapes compatible with {structures.shapes_of(mine)!r} but got dataset with "
                     f"output shapes {structures.shapes_of(theirs)!r}."
                 )
-        with colocate_with(self._resource):
-            return apply_op("MakeIterator", dataset._variant_tensor, self._resource, name=name)
+        with colocate_with(self._iterator_resource):
+            return apply_op("MakeIterator", dataset._variant_tensor, self._iterator_resource, name=name)
 
     def get_next(self, name: str | None = None) -> Any:
         """The components of the next element. All tensors of one call move on together, once per run."""
@@ -124,14 +119,14 @@ class Iterator(Described):
         if self._calls > _MAX_GET_NEXT_CALLS:
             warnings.warn(_MANY_CALLS_WARNING, stacklevel=2)
         outputs = apply_list(
-            "IteratorGetNext", self._resource, name=name, **structures.declared(self._structure)
+            "IteratorGetNext", self._iterator_resource, name=name, **structures.declared(self._structure)
         )
         return structures.unpacked(self._structure, outputs)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that stands for this iterator, to be fed where `from_string_handle` wants one."""
         if name is not None:
-            return apply("IteratorToStringHandle", self._resource, name=name)
+            return apply("IteratorToStringHandle", self._iterator_resource, name=name)
         return self._handle
 
 

@@ -142,6 +142,14 @@ class RandomWords:
         self._drawn += count
         return made[at : at + count]
 
+    def position(self) -> list[Any]:
+        """The stream and how many of its words were drawn, for `move_to`."""
+        return [self._stream, self._drawn]
+
+    def move_to(self, position: list[Any]) -> None:
+        """Goes on from a position."""
+        self._stream, self._drawn = position
+
 
 class RandomRun(RandomWords, DatasetRun):
     """The words of a random stream in one column of int64."""

@@ -151,5 +151,5 @@ class Optional:
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """The next element of an iterator; at its end one that is missing, and no error."""
     declared = structures.declared(iterator._structure)
-    variant = apply("IteratorGetNextAsOptional", iterator._resource, **declared)
+    variant = apply("IteratorGetNextAsOptional", iterator._iterator_resource, **declared)
     return Optional._of(variant, iterator._structure)

@@ -158,7 +158,7 @@ class Options(_OptionSet):
 
 def _merged(mine: _W, theirs: _W) -> _W:
     both = type(mine)()
-    for name in mine._names:
+    for name in vars(mine):
         one, other = getattr(mine, name), getattr(theirs, name)
         if isinstance(one, _OptionSet) and isinstance(other, _OptionSet):
             setattr(both, name, _merged(one, other))

@@ -48,6 +48,7 @@ class Opener:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, name: bytes) -> RecordSource:
+        """Opens a file for reading, record by record."""
         opened: type[Any] = {"lines": Lines, "csv": CsvRecords, "records": RecordReader, "pieces": Pieces}[
             self.kind
         ]

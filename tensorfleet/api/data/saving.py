@@ -7,7 +7,7 @@ are a description in JSON, and behind it the arrays and strings, which JSON cann
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -44,20 +44,21 @@ def decoded(data: bytes) -> Any:
 
 
 def _described(value: object, parts: list[bytes]) -> Any:
-
-    def inside(values: Iterable[object]) -> list[Any]:
-        return [_described(v, parts) for v in values]
-
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, list):
-        return inside(value)
+        return [_described(v, parts) for v in value]
     if isinstance(value, bytes):
         parts.append(value)
         return {"bytes": len(parts) - 1}
     if isinstance(value, (np.ndarray, np.generic)):
         parts.append(proto_of(np.asarray(value)).SerializeToString())
         return {"array": len(parts) - 1}
+    return _described_structure(value, lambda values: [_described(v, parts) for v in values])
+
+
+def _described_structure(value: object, inside: Callable[[Iterable[object]], list[Any]]) -> Any:
+    """The description of an object with parts, which `inside` describes."""
     if isinstance(value, SparseTensorValue):
         return {"sparse": inside(value)}
     if isinstance(value, RaggedTensorValue):

@@ -118,8 +118,8 @@ class ShuffleRun(DerivedRun):
     def save(self) -> dict[str, Any]:
         """The elements in the buffer and the state of the random numbers."""
         held = self._block(np.array(self._live[self._start :], np.int64))
-        state = {"held": held, "ended": self._ended, "random": _place(self._random)}
-        return {**state, "rounds": _place(self._rounds.random), "source": self.source.save()}
+        state = {"held": held, "ended": self._ended, "random": self._random.position()}
+        return {**state, "rounds": self._rounds.random.position(), "source": self.source.save()}
 
     def restore(self, state: dict[str, Any], step: ExecutionContext) -> None:
         """Fills the buffer again."""
@@ -129,7 +129,7 @@ class ShuffleRun(DerivedRun):
         self._columns, self._live, self._start = held.columns or None, list(range(held.size)), 0
         self._ended = state["ended"]
         for random, place in ((self._random, state["random"]), (self._rounds.random, state["rounds"])):
-            random._stream, random._drawn = place
+            random.move_to(place)
         self.source.restore(state["source"], step)
 
     def _grow(self, need: int) -> None:
@@ -199,7 +199,3 @@ class ShuffleSeeds:
     def _next_seeds(self) -> tuple[int, int]:
         one, other = self.random.words(2).tolist()
         return one, other
-
-
-def _place(random: RandomWords) -> list[Any]:
-    return [random._stream, random._drawn]

@@ -63,9 +63,10 @@ class _CarriedSpec(TypeSpec):
         """Whether a value, or every value that another spec describes, may be one of these."""
         is_spec = isinstance(spec_or_value, TypeSpec)
         other = spec_or_value if is_spec else getattr(spec_or_value, "_type_spec", None)
-        return (
-            isinstance(other, _CarriedSpec) and self._is_like(other) and _all_fit(self._inner, other._inner)
-        )
+        return isinstance(other, _CarriedSpec) and self._fits(other)
+
+    def _fits(self, other: _CarriedSpec) -> bool:
+        return self._is_like(other) and _all_fit(self._inner, other._inner)
 
     def _is_like(self, other: object) -> bool:
         return self.value_type is getattr(other, "value_type", None)
@@ -74,6 +75,9 @@ class _CarriedSpec(TypeSpec):
         """The spec that describes the values of both, and as little else as possible."""
         if not isinstance(other, _CarriedSpec) or not self._is_like(other):
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return self._combined(other)
+
+    def _combined(self, other: _CarriedSpec) -> Any:
         return self._of((_common(self._inner, other._inner), *self._parts()[1:]))
 
     def _key(self) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.api.distribute import context
@@ -35,12 +36,12 @@ class DistributedVariable(ResourceVariable):
         first = copies[0]
         self._primary = first
         self._dtype, self._shape = first._dtype, first._shape
-        self._trainable, self._constraint = first._trainable, first._constraint
-        self._synchronization, self._aggregation = first._synchronization, aggregation
+        self._trainable, self._constraint = first.trainable, first.constraint
+        self._synchronization, self._aggregation = first.synchronization, aggregation
         self._save_slice_info = None
         for copy in copies:
             # From a copy back to the variable: optimizers keep one slot for all copies.
-            copy._container = self  # type: ignore[attr-defined]
+            copy._copy_of = self  # type: ignore[attr-defined]
         self._all = first._initializer_op
         if len(copies) > 1:
             # The group waits for copies on several devices: it belongs to none of them.
@@ -56,7 +57,7 @@ class DistributedVariable(ResourceVariable):
     @property
     def _chosen(self) -> ResourceVariable:
         here = self._where()
-        index = here.updating if here.replica is None else here.replica._index
+        index = here.updating if here.replica is None else here.replica._replica_index
         # Fewer copies than replicas: a variable of parameter servers has one for all.
         return self._copies[index if index is not None and index < len(self._copies) else 0]
 
@@ -101,16 +102,19 @@ class DistributedVariable(ResourceVariable):
     def assign(
         self, value: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Writes a value to every copy."""
         return self._write("assign", value, name, read_value)
 
     def assign_add(
         self, delta: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds to every copy."""
         return self._write("assign_add", delta, name, read_value)
 
     def assign_sub(
         self, delta: object, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts from every copy."""
         return self._write("assign_sub", delta, name, read_value)
 
     def _write(self, method: str, value: object, name: str | None, read_value: bool) -> Any:
@@ -159,7 +163,7 @@ class MirroredVariable(DistributedVariable):
         return strategy.extended.reduce_to(wanted, value, self)
 
     def _saveable(self, name: str) -> SaveableObject:
-        return _Saveable(self, self._primary._graph_element, name)
+        return _Saveable(self._copies, self._primary._graph_element, name)
 
 
 class AggregatingVariable(MirroredVariable):
@@ -193,19 +197,19 @@ class SyncOnReadVariable(DistributedVariable):
         kind = "FloorDiv" if self._dtype.is_integer else "RealDiv"
         return whole if count == 1 else apply_any(kind, whole, to_tensor(count, self._dtype))
 
-    def _read(self) -> Tensor:
+    def _read_variable_op(self) -> Tensor:
         here = self._where()
         if here.replica is not None and self._summed_for_replicas:
-            value: Tensor = here.replica.merge_call(lambda strategy: self._read())
+            value: Tensor = here.replica.merge_call(lambda strategy: self._read_variable_op())
             return value
         if here.replica is not None or here.updating is not None:
-            return self._chosen._read()
+            return self._chosen._read_variable_op()
         if self._aggregation in (VariableAggregation.ONLY_FIRST_REPLICA, VariableAggregation.NONE):
-            return self._primary._read()
+            return self._primary._read_variable_op()
         wanted = ReduceOp.from_variable_aggregation(self._aggregation)
         # Each copy is read on its device; a colocation with the first copy may be open around.
         with colocate_with(None, ignore_existing=True):
-            reads = [copy._read() for copy in self._copies]
+            reads = [copy._read_variable_op() for copy in self._copies]
         each = PerReplica(reads) if len(reads) > 1 else reads[0]
         reduced: Tensor = self._distribute_strategy.extended._reduce(wanted, each)
         return reduced
@@ -216,39 +220,45 @@ class SyncOnReadVariable(DistributedVariable):
             return self._chosen._graph_element
         if self._together is None:
             with control_dependencies(None), colocate_with(None, ignore_existing=True):
-                self._together = self._read()
+                self._together = self._read_variable_op()
         return self._together
 
     def value(self) -> Tensor:
         """A read: this replica's copy, or all copies combined."""
-        return self._read()
+        return self._read_variable_op()
 
     def eval(self, session: BaseSession | None = None) -> Any:
         """The value of all copies combined."""
         return session_for(session, self.graph, "evaluate tensor").run(self._as_graph_element())
 
     def _saveable(self, name: str) -> SaveableObject:
-        return _Saveable(self, self._as_graph_element(), name)
+        share = self._share if self._aggregation is VariableAggregation.SUM else None
+        return _Saveable(self._copies, self._as_graph_element(), name, share)
 
 
 class _Saveable(SaveableObject):
-    """One value in the checkpoint for all copies."""
+    """One value in the checkpoint for all copies, or for `share` to make a copy's part of."""
 
-    def __init__(self, variable: DistributedVariable, value: Tensor, name: str) -> None:
-        self._variable = variable
-        first = variable._primary
-        super().__init__(first.handle, [SaveSpec(value, "", name, variable.dtype, first.device)], name)
+    def __init__(
+        self,
+        copies: Sequence[ResourceVariable],
+        value: Tensor,
+        name: str,
+        share: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        self._copies, self._share = copies, share
+        first = copies[0]
+        super().__init__(first.handle, [SaveSpec(value, "", name, first.dtype, first.device)], name)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: list[Any] | None) -> Operation:
         """Assigns the restored value to all copies."""
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = apply("Reshape", value, restored_shapes[0])
-        variable = self._variable
-        if isinstance(variable, SyncOnReadVariable) and variable.aggregation is VariableAggregation.SUM:
-            value = variable._share(value)
+        if self._share is not None:
+            value = self._share(value)
         done = []
-        for copy in variable._copies:
+        for copy in self._copies:
             with device(copy.device):
                 here = apply("Identity", value)
                 copy.shape.assert_is_compatible_with(here.shape)

@@ -41,10 +41,12 @@ class DefaultExtended(StrategyExtended):
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
+        """Not available without a strategy."""
         raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
+        """Not available without a strategy."""
         raise RuntimeError("parameter_devices() method unsupported by default tf.distribute.Strategy.")
 
     @property
@@ -60,26 +62,31 @@ class DefaultExtended(StrategyExtended):
         yield strategy
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
+        """Places new variables with this one."""
         from tensorfleet.graph.scopes import colocate_with
 
         return colocate_with(colocate_with_variable.op)
 
     def variable_created_in_scope(self, v: Variable) -> bool:
+        """Whether the variable belongs to no strategy."""
         return getattr(v, "_distribute_strategy", None) is None
 
     def call_for_each_replica(self, fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
+        """Calls the function once: there is one replica."""
         with context.entered(default_mode()):
             return fn(*args, **(kwargs or {}))
 
     def batch_reduce_to(
         self, reduce_op: ReduceOp | str, value_destination_pairs: Iterable[tuple[Any, Any]]
     ) -> list[Any]:
+        """The values as they are: with one replica there is nothing to reduce."""
         return [value for value, _ in value_destination_pairs]
 
     def _reduce(self, reduce_op: ReduceOp, value: object) -> Any:
         return value
 
     def broadcast_to(self, tensor: object, destinations: object) -> Any:
+        """The tensor as it is: there is one device."""
         return tensor
 
     def update(
@@ -90,6 +97,7 @@ class DefaultExtended(StrategyExtended):
         kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
+        """Calls `fn(var, *args, **kwargs)` where the variable is."""
         from tensorfleet.graph.scopes import colocate_with
 
         with colocate_with(var.op):
@@ -104,13 +112,16 @@ class DefaultExtended(StrategyExtended):
         kwargs: Keywords = None,
         group: bool = True,
     ) -> Any:
+        """Calls `fn(*args, **kwargs)` with the given variable."""
         result = fn(*args, **(kwargs or {}))
         return result if group else (result,)
 
     def non_slot_devices(self, var_list: list[Variable]) -> Variable:
+        """The first variable by name: other values are placed with it."""
         return min(var_list, key=lambda v: v.name)
 
     def read_var(self, v: Variable) -> Any:
+        """The variable's value."""
         from tensorfleet.ops.array.basic import identity
 
         return identity(v)

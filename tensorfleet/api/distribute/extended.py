@@ -148,7 +148,7 @@ class StrategyExtended:
         variables: list[Variable] = self._shared.setdefault(
             _NAME_SUFFIX.sub("", kwargs.get("name") or "Variable"), []
         )
-        if replica._index == 0:
+        if replica._replica_index == 0:
             variables.append(self._create_variable(next_creator, **kwargs))
             return variables[-1]
         taken = replica.__dict__.setdefault("_taken", {})
@@ -156,7 +156,7 @@ class StrategyExtended:
         taken[id(variables)] = number
         if number > len(variables):
             raise RuntimeError(
-                f"Replica {replica._index} makes a variable {kwargs.get('name')!r} that the first replica does not make."
+                f"Replica {replica._replica_index} makes a variable {kwargs.get('name')!r} that the first replica does not make."
             )
         return variables[number - 1]
 
@@ -177,7 +177,7 @@ class StrategyExtended:
 
     def value_container(self, value: object) -> Any:
         """The variable that something is a copy of, or itself."""
-        return getattr(value, "_container", value)
+        return getattr(value, "_copy_of", value)
 
     def non_slot_devices(self, var_list: list[Variable]) -> Any:
         """Where an optimizer's own variables, those without a slot, belong."""

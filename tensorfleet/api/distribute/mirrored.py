@@ -190,7 +190,7 @@ def copies(
     own = on_read and len(devices) == len(extended.worker_devices)
     shared = AggregatingVariable if len(devices) < len(extended.worker_devices) else MirroredVariable
     kind = SyncOnReadVariable if own else shared
-    result: DistributedVariable = kind(extended._strategy, parts, aggregation)
+    result: DistributedVariable = kind(extended._container_strategy(), parts, aggregation)
     if isinstance(result, SyncOnReadVariable):
         result._summed_for_replicas = GraphKeys.METRIC_VARIABLES in collections
     graph = get_default_graph()
@@ -244,6 +244,7 @@ class CentralStorageExtended(MirroredExtended):
         return (self._parameter_device,)
 
     def non_slot_devices(self, var_list: list[Variable]) -> str:
+        """The device that holds all variables."""
         return self._parameter_device
 
     def _enter_scopes(self, blocks: ExitStack) -> None:

@@ -48,7 +48,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         self, container_strategy: Strategy | None, cluster: ClusterSpec, job: str | None, index: int
     ) -> None:
         super().__init__(container_strategy, mirrored.local_devices())
-        self._workers = 1
+        self._num_workers = 1
         self._rank = 0
         self._leader = ""
         self._task: DeviceSpec | None = None
@@ -67,7 +67,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
             )
         if job is None or own not in tasks:
             return
-        self._workers, self._rank = len(tasks), tasks.index(own)
+        self._num_workers, self._rank = len(tasks), tasks.index(own)
         self._cluster = cluster
         self._first_replica = self._rank * len(self._devices)
         self._task = own
@@ -77,8 +77,8 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _update_config_proto(self, config_proto: ConfigProto) -> ConfigProto:
         updated = super()._update_config_proto(config_proto)
         # With several workers the state is on servers, where all sessions of a worker must find it.
-        updated.isolate_session_state = self._workers == 1
-        if self._workers > 1:
+        updated.isolate_session_state = self._num_workers == 1
+        if self._num_workers > 1:
             # Workers meet at the first one; other tasks of the cluster need not run.
             del updated.device_filters[:]
             wanted = {
@@ -90,7 +90,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
 
     @property
     def _num_replicas_in_sync(self) -> int:
-        return self._workers * len(self._devices)
+        return self._num_workers * len(self._devices)
 
     @property
     def experimental_between_graph(self) -> bool:
@@ -108,7 +108,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         return self._rank == 0
 
     def _input_context(self) -> inputs.InputContext:
-        return inputs.InputContext(self._workers, self._rank, self._num_replicas_in_sync)
+        return inputs.InputContext(self._num_workers, self._rank, self._num_replicas_in_sync)
 
     # -- collectives --
 
@@ -116,7 +116,7 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         """The next keys: programs of all workers ask in the same order."""
         graph = get_default_graph()
         number = graph.__dict__["_collective_instances"] = graph.__dict__.get("_collective_instances", 0) + 1
-        return {"group_size": self._workers, "group_key": _GROUP_KEY, "instance_key": number}
+        return {"group_size": self._num_workers, "group_key": _GROUP_KEY, "instance_key": number}
 
     def _collective(self, kind: str, *values: Tensor, **attrs: Any) -> Tensor:
         graph = get_default_graph()
@@ -124,11 +124,11 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
             return apply(kind, *values, **self._keys(), **attrs)
 
     def _differs(self, value: object) -> bool:
-        return self._workers > 1 and isinstance(value, (Tensor, IndexedSlices, Variable))
+        return self._num_workers > 1 and isinstance(value, (Tensor, IndexedSlices, Variable))
 
     def _sum_over_workers(self, values: list[Any], reduce_op: ReduceOp) -> list[Any]:
         """The sums over all workers: those of one type travel together."""
-        if self._workers == 1 or not values:
+        if self._num_workers == 1 or not values:
             return values
         tensors = [to_tensor(v) for v in values]
         sums: dict[int, Tensor] = {}
@@ -151,17 +151,17 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
         return [sums[i] for i in range(len(tensors))]
 
     def _mean_over_workers(self, values: list[Any]) -> list[Any]:
-        if self._workers == 1:
+        if self._num_workers == 1:
             return values
         totals = self._sum_over_workers(values, ReduceOp.SUM)
-        return [t / to_tensor(self._workers, t.dtype.base_dtype) for t in totals]
+        return [t / to_tensor(self._num_workers, t.dtype.base_dtype) for t in totals]
 
     def _start_server(self) -> tuple[str, ConfigProto]:
-        """This worker's server, which its process starts once, and the configuration of sessions with it."""
+        """The server of this worker, which its process starts once, and the configuration of sessions with it."""
         from tensorfleet.base.protos import ConfigProto
         from tensorfleet.cluster.server import Server
 
-        if self._server is None and self._workers > 1:
+        if self._server is None and self._num_workers > 1:
             assert self._task is not None
             self._server = Server(self._cluster, job_name=self._task.job, task_index=self._task.task)
         target = "" if self._server is None else self._server.target
@@ -170,15 +170,15 @@ class MultiWorkerExtended(mirrored.MirroredExtended):
     def _part_of(self, size: int) -> slice:
         """Which rows of a batch are this worker's: all of one that is too small to be divided."""
         # Rounded up, so that only the last worker has fewer rows.
-        part = -(-size // self._workers)
-        if self._workers == 1 or part * (self._workers - 1) >= size:
+        part = -(-size // self._num_workers)
+        if self._num_workers == 1 or part * (self._num_workers - 1) >= size:
             return slice(None)
         return slice(part * self._rank, part * (self._rank + 1))
 
     def _create_variable(self, next_creator: VariableMaker, **kwargs: Any) -> Variable:
         get_default_graph().__dict__["_of_workers"] = self
         local = GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
-        if self._workers > 1 and not local:
+        if self._num_workers > 1 and not local:
             kwargs["initial_value"] = self._from_first(kwargs.get("initial_value"), kwargs.get("dtype"))
         return super()._create_variable(next_creator, **kwargs)
 

@@ -89,7 +89,7 @@ def _apply_reduced(
 
     def update(copy: Variable, grad: Tensor | IndexedSlices) -> Any:
         with name_scope("update_" + copy.op.name), colocate_with(copy.op):
-            return optimizer._update(grad, copy)
+            return optimizer._apply_gradient(grad, copy)
 
     with name_scope(name, optimizer._name) as scope:
         optimizer._prepare()

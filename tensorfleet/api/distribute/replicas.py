@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ReplicaContext:
     """One replica, as the function that `experimental_run_v2` calls sees it: `tf.distribute.get_replica_context()`."""
 
-    _index = 0
+    _replica_index = 0
 
     def __init__(self, strategy: Strategy, replica_id_in_sync_group: int | Tensor) -> None:
         self._strategy = strategy
@@ -47,7 +47,7 @@ class ReplicaContext:
 
     @property
     def replica_id_in_sync_group(self) -> int | Tensor:
-        """This replica's number among all, as a tensor."""
+        """The number of this replica among all, as a tensor."""
         context.require_replica(self)
         number = self._replica_id_in_sync_group
         return constant(number, name="replica_id_in_sync_group") if isinstance(number, int) else number
@@ -58,7 +58,7 @@ class ReplicaContext:
     def devices(self) -> tuple[str, ...]:
         """The devices of this replica."""
         context.require_replica(self)
-        return (self._strategy.extended.worker_devices[self._index],)
+        return (self._strategy.extended.worker_devices[self._replica_index],)
 
     def merge_call(self, merge_fn: Function, args: Sequence[Any] = (), kwargs: Keywords = None) -> Any:
         """Calls `merge_fn(strategy, ...)` once for all replicas, with the arguments of each, and gives each its part of the result."""
@@ -112,7 +112,7 @@ class ThreadedReplica(ReplicaContext):
         self, strategy: Strategy, index: int, number: int, where: str, body: Callable[[], Any]
     ) -> None:
         super().__init__(strategy, number)
-        self._index = index
+        self._replica_index = index
         self._where = where
         self._body = body
         self.asked: tuple[Callable[..., Any], Any, Any] | None = None
@@ -140,8 +140,8 @@ class ThreadedReplica(ReplicaContext):
         copied.control_flow_context = outer.control_flow_context
         copied.creators = list(outer.creators)
         copied.strategies = [Mode(self._strategy, self)]
-        if self._index:
-            copied.name_scope = "/".join(filter(None, (outer.name_scope, f"replica_{self._index}")))
+        if self._replica_index:
+            copied.name_scope = "/".join(filter(None, (outer.name_scope, f"replica_{self._replica_index}")))
         return copied
 
     def advance(self) -> None:
@@ -189,11 +189,11 @@ class ThreadedReplica(ReplicaContext):
 
     def _build(self) -> None:
         # Scopes, devices and dependencies of a graph are per thread: this one starts with its caller's.
-        self._graph._state.stacks = self.stacks
+        self._graph._thread_local.stacks = self.stacks
         session_stack().extend(self._sessions)
         store = store_of(self._graph)
         store.current.scope, counts = self._scope, self._scopes
-        reuse = True if self._index else None  # the first replica makes the variables of all
+        reuse = True if self._replica_index else None  # the first replica makes the variables of all
         with self._graph.as_default(), self._graph.device(self._where):
             with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False):
                 store.scopes = counts
@@ -250,4 +250,4 @@ def _merge(strategy: Strategy, replicas: list[ThreadedReplica]) -> None:
         own.name_scope, own.control_groups, own.control_flow_context, own.creators = saved
     for replica in replicas:
         replica.asked = None
-        replica.given = select(replica._index, result)
+        replica.given = select(replica._replica_index, result)

@@ -28,7 +28,7 @@ class DistributedValues:
     def get(self) -> Any:
         """The value that belongs to where we are."""
         here = context.current()
-        index = here.updating if here.replica is None else here.replica._index
+        index = here.updating if here.replica is None else here.replica._replica_index
         if index is None:
             raise ValueError(
                 "The value of a replica is read inside the replica: use experimental_local_results."
@@ -48,8 +48,9 @@ class Mirrored(DistributedValues):
     """The same value, on the device of each replica."""
 
     def get(self) -> Any:
+        """The value of the replica, or of the device that is being updated, in this context."""
         here = context.current()
-        index = here.updating if here.replica is None else here.replica._index
+        index = here.updating if here.replica is None else here.replica._replica_index
         return self._values[index or 0]
 
     _here = property(get)
@@ -135,7 +136,7 @@ def regroup(values: Sequence[Any], wrap: type[DistributedValues] = PerReplica) -
     if all(v is first for v in values):
         return first
     # Copies of one variable, in order, are that variable.
-    whole = getattr(first, "_container", None)
+    whole = getattr(first, "_copy_of", None)
     if whole is not None and all(v is copy for v, copy in zip(values, whole._copies, strict=False)):
         return whole
     return wrap(values)

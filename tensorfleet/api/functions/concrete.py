@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tensorfleet.api.functions.ordering import ordered
 from tensorfleet.api.variables.base import Variable
@@ -152,6 +152,7 @@ class ConcreteFunction:
         (g or get_default_graph())._functions[self._body.name] = self._body
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function with tensors, in the order of its inputs."""
         flat = [a for a in nest.flatten([args, kwargs]) if isinstance(a, (Tensor, Variable)) or a is not None]
         names = [t.op.name for t in self._body.inputs]
         if len(flat) != len(self._body.inputs):
@@ -182,22 +183,23 @@ class ConcreteFunction:
         return nest.pack_sequence_as(self._structured, packed, True)
 
 
+_Concrete = TypeVar("_Concrete", bound=ConcreteFunction)
+
+
 def traced(
+    kind: type[_Concrete],
     call: Callable[..., Any],
     name: str,
     specs: Sequence[TensorSpec],
     creator: Callable[..., Variable],
     signature: _Signature,
     variables: list[Variable],
-) -> ConcreteFunction:
-    """Runs a function of tensors once, in a graph of its own."""
+) -> _Concrete:
+    """Runs a function of tensors once, in a graph of its own; makes a concrete function of this kind."""
     result: list[Any] = []
 
     def run(*tensors: Tensor) -> None:
         inner: Any = get_default_graph()
-        for tensor, spec in zip(tensors, specs, strict=True):
-            if spec.name:
-                tensor._spec_name = spec.name  # type: ignore[attr-defined]
         with variable_creator_scope(creator):
             returned = call(*tensors)
         result.append(nest.map_structure(lambda v: _output(v, inner), returned, expand_composites=True))
@@ -212,7 +214,7 @@ def traced(
     fresh = iter(held)
     flat_all = [None if t is None else next(fresh) for t in nest.flatten(result[0], True)]
     structured = nest.pack_sequence_as(result[0], flat_all, True)
-    return ConcreteFunction(body, structured, signature, effects, variables)
+    return kind(body, structured, signature, effects, variables)
 
 
 def _output(value: object, graph: FunctionGraph) -> Tensor | None:

@@ -73,7 +73,7 @@ class Function:
             return self
         # Each instance has traces of its own: the method may read its attributes while it is traced.
         if instance not in self._bound:
-            bound = type(self)(
+            bound: Function = type(self)(
                 types.MethodType(self._python_function, instance),
                 self._name,
                 None,
@@ -85,6 +85,7 @@ class Function:
         return self._bound[instance]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Traces the function for these arguments if they are new, then calls the traced graph."""
         if _eager[0]:
             return self._python_function(*args, **kwargs)
         concrete, tensors = self._concrete(args, kwargs)
@@ -175,7 +176,7 @@ class Function:
         signature = nest.pack_sequence_as(
             structure, [_spec_of(v) if isinstance(v, (Tensor, TensorSpec)) else v for v in flat], True
         )
-        return traced(call, self._name, specs, creator, signature, made)
+        return traced(ConcreteFunction, call, self._name, specs, creator, signature, made)
 
 
 def _checked_signature(given: Sequence[Any] | None) -> tuple[Any, ...] | None:

@@ -163,6 +163,7 @@ class DefinedFunction:
         return body
 
     def __call__(self, *args: TensorLike, **kwargs: Any) -> Any:
+        """Adds a call of the function to the graph."""
         name = kwargs.pop("name", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
@@ -222,6 +223,7 @@ class Defun:
         self._options = kwargs
 
     def __call__(self, func: Callable[..., Any]) -> DefinedFunction:
+        """Wraps a Python function; its body is traced when it is first needed."""
         if not callable(func):
             raise ValueError(f"function {func} must be callable")
         taken = list(inspect.signature(func).parameters.values())

@@ -105,6 +105,7 @@ class Declare:
         self._outputs = [(name, dtypes.as_dtype(kind)) for name, kind in outputs]
 
     def __call__(self, *args: TensorLike, **kwargs: Any) -> Any:
+        """Adds a call of the function to the graph."""
         name = kwargs.pop("name", None)
         if kwargs:
             raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")

@@ -33,7 +33,7 @@ class ValueTensor(Tensor):
 
     def numpy(self) -> Any:
         """The value, as a numpy array, number or bytes."""
-        return self.graph._value(self)  # type: ignore[attr-defined]
+        return self.graph.value_of(self)  # type: ignore[attr-defined]
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return np.asarray(self.numpy(), *args, **kwargs)
@@ -78,7 +78,7 @@ class _Body(Graph):
             tensor.__class__ = ValueTensor
         return made
 
-    def _value(self, tensor: Tensor) -> Any:
+    def value_of(self, tensor: Tensor) -> Any:
         if self._session is None:
             self._session = Session(graph=self)
         return self._session.run(tensor)

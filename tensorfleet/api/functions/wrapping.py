@@ -48,5 +48,4 @@ def wrap_function(
         return fn(*nest.pack_sequence_as(list(signature), given))
 
     label = "wrapped_function" if name is None else f"wrapped_function_{name}"
-    made = traced(call, label, specs, lifting(variables), (tuple(signature), {}), variables)
-    return WrappedFunction(made._body, made._structured, made._signature, made._effects, variables)
+    return traced(WrappedFunction, call, label, specs, lifting(variables), (tuple(signature), {}), variables)

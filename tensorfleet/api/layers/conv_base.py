@@ -97,6 +97,7 @@ class Conv(Layer):
         return self.add_weight(name, list(dims), **options)
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes the kernel and the bias."""
         channels = self._channels(input_shape)
         self.kernel = self._part("kernel", (*self.kernel_size, channels, self.filters), "kernel")
         self._build_bias()
@@ -157,6 +158,7 @@ class Conv(Layer):
         return -(-(size - (reach if self.padding == "valid" else 0)) // self.strides[i])
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """The shape of the output for an input of this shape."""
         dims = TensorShape(input_shape).as_list()
         start = 2 if self.data_format == "channels_first" else 1
         for i in range(self.rank):
@@ -266,6 +268,7 @@ class ConvTranspose(Conv):
         self._start(given(locals()))
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes the kernel, whose last two dimensions are swapped, and the bias."""
         channels = self._channels(input_shape)
         self.kernel = self._part("kernel", (*self.kernel_size, self.filters, channels), "kernel")
         self._build_bias()

@@ -1,5 +1,4 @@
-"""Convolution layers: plain ones, separable ones (each channel on its own, then a mixing), and transposed ones, which
-enlarge their input."""
+"""Convolution layers: plain, separable (per channel, then across channels) and transposed (enlarge their input)."""
 
 from __future__ import annotations
 

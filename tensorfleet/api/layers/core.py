@@ -63,6 +63,7 @@ class Dense(Layer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes the kernel and the bias."""
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (kind.is_floating or kind.is_complex):
             raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {kind.name}")
@@ -142,6 +143,7 @@ class Dropout(Layer):
         return drop_out(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> ShapeLike:
+        """The shape of the input: dropout keeps it."""
         return input_shape
 
 

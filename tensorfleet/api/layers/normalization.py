@@ -126,7 +126,8 @@ class BatchNormalization(Layer):
         self.beta = self._parameter("beta", wanted) if self.center else None
         assert self._scope is not None
         # Moving averages are updated as a whole, so that they are never cut into parts.
-        partitioner, self._scope._partitioner = self._scope.partitioner, None
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
         try:
             self.moving_mean = self._average("moving_mean", wanted)
             self.moving_variance = self._average("moving_variance", wanted)
@@ -135,7 +136,7 @@ class BatchNormalization(Layer):
                 self.renorm_mean = self._average("renorm_mean", wanted, self.moving_mean_initializer)
                 self.renorm_stddev = self._average("renorm_stddev", wanted, self._first_stddev)
         finally:
-            self._scope._partitioner = partitioner
+            self._scope.set_partitioner(partitioner)
         self.built = True
 
     def _checked_axes(self, sizes: list[int | None]) -> list[int]:
@@ -327,6 +328,7 @@ class BatchNormalization(Layer):
         return reshape(vector, [-1 if a == self._axes[0] else 1 for a in range(rank)])
 
     def compute_output_shape(self, input_shape: ShapeLike) -> ShapeLike:
+        """The shape of the input: normalization keeps it."""
         return input_shape
 
 

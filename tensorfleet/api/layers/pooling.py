@@ -42,13 +42,23 @@ class _Pooling(Layer):
         first = self.data_format == "channels_first"
         if self._rank == 1:
             axis = 3 if first else 2
-            flat = _windows(apply("ExpandDims", inputs, axis), self, (1,))
+            flat = self._windows(apply("ExpandDims", inputs, axis), (1,))
             return apply("Squeeze", flat, squeeze_dims=[axis])
         # As TensorFlow's layer does, whose op for volumes takes channels last only.
         if self._rank == 3 and first:
             last = transpose(inputs, (0, 2, 3, 4, 1))
-            return transpose(_windows(last, self, (), "channels_last"), (0, 4, 1, 2, 3))
-        return _windows(inputs, self, ())
+            return transpose(self._windows(last, (), "channels_last"), (0, 4, 1, 2, 3))
+        return self._windows(inputs, ())
+
+    def _windows(self, inputs: Tensor, more: Dims, data_format: str | None = None) -> Tensor:
+        layout = layout_of(data_format or self.data_format, max(self._rank, 2))
+
+        def around(sizes: Dims) -> list[int]:
+            sizes = (*sizes, *more)
+            return [1, 1, *sizes] if layout.startswith("NC") else [1, *sizes, 1]
+
+        size, steps = around(self.pool_size), around(self.strides)
+        return self._pool(inputs, size, steps, self.padding.upper(), layout)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """One entry for each window."""
@@ -59,17 +69,6 @@ class _Pooling(Layer):
             if size is not None:
                 dims[start + i] = -(-(size - (window - 1 if self.padding == "valid" else 0)) // step)
         return TensorShape(dims)
-
-
-def _windows(inputs: Tensor, layer: _Pooling, more: Dims, data_format: str | None = None) -> Tensor:
-    layout = layout_of(data_format or layer.data_format, max(layer._rank, 2))
-
-    def around(sizes: Dims) -> list[int]:
-        sizes = (*sizes, *more)
-        return [1, 1, *sizes] if layout.startswith("NC") else [1, *sizes, 1]
-
-    size, steps = around(layer.pool_size), around(layer.strides)
-    return type(layer)._pool(inputs, size, steps, layer.padding.upper(), layout)
 
 
 def _declare(

@@ -230,7 +230,6 @@ def _same_steps(flat: list[Tensor]) -> None:
 
 def _held(done: Tensor, nothing: list[Tensor], output: Nested, state: Nested, new: Nested) -> tuple[Any, ...]:
     """Outputs and states in which sequences that are over give zeros and keep their state."""
-
     flat = [_choose(done, z, o) for z, o in zip(nothing, nest.flatten(output), strict=True)]
     states = [_choose(done, s, n) for s, n in zip(nest.flatten(state), nest.flatten(new), strict=True)]
     return nest.pack_sequence_as(output, flat), nest.pack_sequence_as(new, states)

@@ -162,6 +162,7 @@ class RNNCell(Layer):
             return zero_state_tensors(self.state_size, batch_size, dtype)
 
     def get_config(self) -> dict[str, Any]:
+        """The arguments that every cell takes."""
         return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
 
 
@@ -173,6 +174,7 @@ class LayerCell(RNNCell):
     def __call__(
         self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
     ) -> Any:
+        """Runs one step: gives the output and the new state."""
         for given in nest.flatten(state if self._takes_symbols else [inputs, state]):
             dtype = getattr(given, "dtype", None)
             if isinstance(dtype, dtypes.DType) and not (dtype.is_floating or dtype.is_complex):
@@ -229,16 +231,19 @@ class BasicRNNCell(LayerCell):
     output_size = readonly("_num_units")
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes the kernel and the bias."""
         units = self._num_units
         self._kernel = self.add_weight(KERNEL, shape=[_depth(input_shape) + units, units])
         self._bias = self.add_weight(BIAS, shape=[units], initializer=_constant(0.0, self.dtype))
         self.built = True
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """The activation of `W * [input, state] + B`, as output and as new state."""
         output = self._activation(_affine([inputs, state], self._kernel, self._bias))
         return output, output
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         own = {"num_units": self._num_units, "activation": self._activation, "reuse": self._reuse}
         return {**super().get_config(), **own}
 
@@ -273,6 +278,7 @@ class GRUCell(LayerCell):
     output_size = readonly("_num_units")
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes kernels and biases of the gates and of the candidate."""
         units, depth = self._num_units, _depth(input_shape)
         kernel, bias = self._kernel_initializer, self._bias_initializer
         first = _constant(1.0, self.dtype) if bias is None else bias
@@ -285,6 +291,7 @@ class GRUCell(LayerCell):
         self.built = True
 
     def call(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """Mixes the old state and the candidate, as the update gate says."""
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(value=gates, num_or_size_splits=2, axis=1)
         candidate = _affine([inputs, r * state], self._candidate_kernel, self._candidate_bias)
@@ -292,6 +299,7 @@ class GRUCell(LayerCell):
         return new, new
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         own = {
             "num_units": self._num_units,
             "kernel_initializer": self._kernel_initializer,

@@ -76,12 +76,14 @@ class BasicLSTMCell(_LSTM):
     output_size = readonly("_num_units")
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes the kernel and the bias of the four gates."""
         units = self._num_units
         self._kernel = self.add_weight(KERNEL, shape=[_depth(input_shape) + units, 4 * units])
         self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=_constant(0.0, self.dtype))
         self.built = True
 
     def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
+        """One step without peepholes."""
         sigmoid, add, multiply = tf_sigmoid, tf_add, tf_multiply
         # TensorFlow's graph has one constant for both splits.
         one = constant(1, dtypes.int32)
@@ -95,6 +97,7 @@ class BasicLSTMCell(_LSTM):
         return new_h, new
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         names = ("num_units", "forget_bias", "state_is_tuple", "activation", "reuse")
         return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names}}
 
@@ -143,6 +146,7 @@ class LSTMCell(_LSTM):
         return self._num_proj or self._num_units
 
     def build(self, input_shape: ShapeLike) -> None:
+        """Makes kernels, biases, peephole weights and the projection."""
         units, first = self._num_units, self._initializer
         shards = fixed_size_partitioner
         pieces = shards(self._num_unit_shards) if self._num_unit_shards is not None else None
@@ -166,6 +170,7 @@ class LSTMCell(_LSTM):
         self.built = True
 
     def call(self, inputs: Tensor, state: _State) -> tuple[Tensor, Any]:  # type: ignore[override]
+        """One step, with peepholes, clipping and projection where they are asked for."""
         sigmoid, clip = tf_sigmoid, clip_by_value
         c_old, h_old = self._parts(state)
         gates = _affine([inputs, h_old], self._kernel, self._bias)
@@ -194,6 +199,7 @@ class LSTMCell(_LSTM):
         return slice_(state, [0, 0], [-1, units]), slice_(state, [0, units], [-1, outputs])
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         names = "num_units use_peepholes cell_clip initializer num_proj proj_clip num_unit_shards num_proj_shards "
         names += "forget_bias state_is_tuple activation reuse"
         return {**super().get_config(), **{n: getattr(self, f"_{n}") for n in names.split()}}

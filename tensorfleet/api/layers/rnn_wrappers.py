@@ -138,6 +138,7 @@ class MultiRNNCell(RNNCell):
         return current, tuple(new_states) if self._state_is_tuple else concat(new_states, 1)
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         return {"cells": self._cells, "state_is_tuple": self._state_is_tuple}
 
 
@@ -165,6 +166,7 @@ class Wrapper(RNNCell):
     def __call__(
         self, inputs: Nested, state: Nested = None, scope: ScopeLike = None, *args: Any, **kwargs: Any
     ) -> Any:
+        """Runs one step of the wrapped cell: gives the output and the new state."""
         return self.call(inputs, state=state, scope=scope, **kwargs)
 
     def call(self, inputs: Nested, **kwargs: Any) -> Any:
@@ -179,10 +181,12 @@ class Wrapper(RNNCell):
         return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
+        """The wrapped cell's class name and configuration."""
         return {"cell": {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Wrapper:
+        """A wrapper from what `get_config` gave."""
         cell = config["cell"]
         if isinstance(cell, dict):
             own = (custom_objects or {}).get(cell["class_name"])
@@ -192,9 +196,10 @@ class Wrapper(RNNCell):
 
 @export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
 class DropoutWrapper(Wrapper):
-    """Dropout on a cell's inputs, outputs and state: `(cell, input_keep_prob=1.0, output_keep_prob=1.0,
-    state_keep_prob=1.0, variational_recurrent=False, input_size=None, dtype=None, seed=None,
-    dropout_state_filter_visitor=None)`.
+    """Dropout on a cell's inputs, outputs and state.
+
+    The arguments are `(cell, input_keep_prob=1.0, output_keep_prob=1.0, state_keep_prob=1.0,
+    variational_recurrent=False, input_size=None, dtype=None, seed=None, dropout_state_filter_visitor=None)`.
 
     With `variational_recurrent`, the same units are dropped in every step; `dtype` must be given then, and
     `input_size` when inputs are dropped.
@@ -289,6 +294,7 @@ class DropoutWrapper(Wrapper):
         return output, new_state
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         keep = {f"{k}_keep_prob": p for k, p in self._keep.items()}
         return {
             **super().get_config(),
@@ -364,6 +370,7 @@ class ResidualWrapper(Wrapper):
         return nest.map_structure(lambda i, o: i + o, inputs, outputs), new_state
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         return {**super().get_config(), "residual_fn": self._residual_fn}
 
 
@@ -390,4 +397,5 @@ class DeviceWrapper(Wrapper):
             return cell(inputs, state, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
         return {**super().get_config(), "device": self._device}

@@ -66,7 +66,7 @@ def _collected(
 ) -> Tensor:
     # Every replica builds the same summaries; their tags would collide in one event file.
     modes = summary.graph._local().strategies
-    if modes and modes[-1].replica is not None and modes[-1].replica._index:
+    if modes and modes[-1].replica is not None and modes[-1].replica._replica_index:
         return summary  # the first replica's is the one that is written
     summary.graph.add_to_collections(default if collections is None else collections, summary)
     return summary

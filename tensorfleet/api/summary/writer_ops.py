@@ -84,7 +84,7 @@ class _SummaryFile:
 
 
 def _text(value: Array) -> str:
-    return summary_ops._text(value)
+    return summary_ops.text_of(value)
 
 
 def _event(writer: _SummaryFile, step: Array, **parts: Any) -> None:
@@ -147,7 +147,7 @@ def _close(ctx: HostContext, writer: _SummaryFile) -> None:
     stateful=True,
 )
 def _write_scalar(ctx: HostContext, writer: _SummaryFile, step: Array, tag: Array, value: Array) -> None:
-    _add(writer, step, summary_ops._scalar_summary(ctx, tag, value))
+    _add(writer, step, summary_ops.scalar_summary(ctx, tag, value))
 
 
 @op(
@@ -158,7 +158,7 @@ def _write_scalar(ctx: HostContext, writer: _SummaryFile, step: Array, tag: Arra
     stateful=True,
 )
 def _write_histogram(ctx: HostContext, writer: _SummaryFile, step: Array, tag: Array, values: Array) -> None:
-    _add(writer, step, summary_ops._histogram_summary(ctx, tag, values))
+    _add(writer, step, summary_ops.histogram_summary(ctx, tag, values))
 
 
 @op(
@@ -180,7 +180,7 @@ def _write_image(
 ) -> None:
     pixels = np.asarray(tensor, np.float32) if tensor.dtype == np.float64 else tensor
     _add(
-        writer, step, summary_ops._image_summary(ctx, tag, pixels, max_images=max_images, bad_color=bad_color)
+        writer, step, summary_ops.image_summary(ctx, tag, pixels, max_images=max_images, bad_color=bad_color)
     )
 
 
@@ -201,7 +201,7 @@ def _write_audio(
     *,
     max_outputs: int,
 ) -> None:
-    _add(writer, step, summary_ops._audio_summary(ctx, tag, tensor, sample_rate, max_outputs=max_outputs))
+    _add(writer, step, summary_ops.audio_summary(ctx, tag, tensor, sample_rate, max_outputs=max_outputs))
 
 
 @op(

@@ -39,6 +39,7 @@ class _GraphSaveable(SaveableObject):
 
 
 def checkpoint_session(given: BaseSession | None, what: str) -> Any:
+    """The given session, or the default one; raises when there is neither."""
     return session_for(given, get_default_graph(), "execute operation", what)
 
 
@@ -97,11 +98,11 @@ class Checkpoint:
     def save(self, file_prefix: str, session: BaseSession | None = None) -> str:
         """Writes the next checkpoint, "prefix-1", "prefix-2", ...; the directory names it as the latest."""
         session = checkpoint_session(session, "save")
-        path = self._write(f"{file_prefix}-{self._next(session)}", session)
+        path = self._write(f"{file_prefix}-{self._next_number(session)}", session)
         write_state(os.path.dirname(path), path, [path], relative=True)
         return path
 
-    def _next(self, session: BaseSession) -> int:
+    def _next_number(self, session: BaseSession) -> int:
         """Counts one more checkpoint; the counter starts in the first session that needs it."""
         counter = self.save_counter
         if self._needs_start and not session.run(counter.is_initialized()):

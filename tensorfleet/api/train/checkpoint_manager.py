@@ -80,11 +80,11 @@ class CheckpointManager:
         """Writes a checkpoint, numbered by its counter or as given, and deletes old ones; gives its path."""
         session: Any = session_for(None, get_default_graph(), "execute operation", "save")
         if checkpoint_number is None:
-            number = self._checkpoint._next(session)
+            number = self._checkpoint._next_number(session)
         else:
             wanted = checkpoint_number
             number = int(session.run(wanted) if hasattr(wanted, "op") else wanted)
-        path = self._checkpoint._write(f"{self._prefix}-{number}", session)
+        path = self._checkpoint.write(f"{self._prefix}-{number}", session)
         self._latest = path
         # A checkpoint of the same number is written over: it is the newest now.
         self._kept.pop(path, None)

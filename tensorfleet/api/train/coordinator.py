@@ -35,7 +35,7 @@ class Coordinator:
         self._clean_stop_exception_types = tuple(clean_stop_exception_types)
         self._lock = threading.Lock()
         self._stop_event = threading.Event()
-        self._error: BaseException | None = None
+        self._requested_error: BaseException | None = None
         self._joined = False
         self._registered_threads: set[threading.Thread] = set()
 
@@ -66,14 +66,14 @@ class Coordinator:
             if not self._stop_event.is_set():
                 if error is not None:
                     logging.info("Error reported to Coordinator: %s, %s", type(error).__name__, error)
-                    self._error = error
+                    self._requested_error = error
                 self._stop_event.set()
 
     def clear_stop(self) -> None:
         """Forgets the stop and its exception, so that threads can be started again."""
         with self._lock:
             self._joined = False
-            self._error = None
+            self._requested_error = None
             self._stop_event.clear()
 
     def should_stop(self) -> bool:
@@ -122,8 +122,8 @@ class Coordinator:
         with self._lock:
             self._joined = True
             self._registered_threads = set()
-            if self._error is not None:
-                raise self._error
+            if self._requested_error is not None:
+                raise self._requested_error
         stragglers = [t.name for t in waited if t.is_alive()]
         if stragglers:
             names = " ".join(stragglers)
@@ -136,8 +136,8 @@ class Coordinator:
     def raise_requested_exception(self) -> None:
         """Raises the exception that `request_stop` was given, if any."""
         with self._lock:
-            if self._error is not None:
-                raise self._error
+            if self._requested_error is not None:
+                raise self._requested_error
 
 
 @export("train.LooperThread")

@@ -99,6 +99,7 @@ class RoundRobinStrategy:
         self._next_task = 0
 
     def __call__(self, unused_op: Operation) -> int:
+        """The next task, in turn."""
         task = self._next_task
         self._next_task = (task + 1) % self._num_tasks
         return task
@@ -113,6 +114,7 @@ class RandomStrategy:
         self._seed = seed
 
     def __call__(self, op: Operation) -> int:
+        """The task that the op's name hashes to."""
         # Not `hash`: Python salts it in each process, and all workers must agree.
         number = int(hashlib.sha256(op.name.encode()).hexdigest(), 16)
         return (number ^ self._seed) % self._num_tasks
@@ -128,6 +130,7 @@ class GreedyLoadBalancingStrategy:
         self._ps_loads = np.zeros(num_tasks)
 
     def __call__(self, op: Operation) -> int:
+        """The task with the smallest load so far."""
         task = int(np.argmin(self._ps_loads))
         self._ps_loads[task] += self._load_fn(op)
         return task

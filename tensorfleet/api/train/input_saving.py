@@ -73,7 +73,7 @@ def make_saveable_from_iterator(iterator: Any) -> SaveableObject:
 
     Add it to `tf.GraphKeys.SAVEABLE_OBJECTS`, or give it to the Saver.
     """
-    return IteratorSaveable(iterator._resource, initializer=iterator._initializer)
+    return IteratorSaveable(iterator._iterator_resource, initializer=iterator._initializer)
 
 
 @export("data.experimental.CheckpointInputPipelineHook", "contrib.data.CheckpointInputPipelineHook")

@@ -192,6 +192,7 @@ def get(identifier: LossScale | float | str | None) -> LossScale | None:
 
 
 def times(gradient: Gradient, factor: Tensor) -> Any:
+    """A gradient multiplied by a factor; None stays None."""
     if gradient is None:
         return None
     if isinstance(gradient, IndexedSlices):

@@ -363,7 +363,7 @@ def _workers_creator(
     """The session creator of a worker that is not the chief. One with copies of all variables initializes its own."""
     # Each worker of MultiWorkerMirroredStrategy has copies of its own, which nobody else initializes.
     workers = get_default_graph().__dict__.get("_of_workers")
-    if workers is not None and workers._workers > 1:
+    if workers is not None and workers._num_workers > 1:
         return ChiefSessionCreator(scaffold, master, config, folder)
     return WorkerSessionCreator(scaffold, master, config, max_wait_secs)
 

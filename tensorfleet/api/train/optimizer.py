@@ -51,7 +51,7 @@ def cast(value: TensorLike, dtype: DTypeLike) -> Any:
 
 
 def _var_key(var: Variable | Tensor) -> tuple[Graph, str]:
-    whole = getattr(var, "_container", var)  # the copies of a variable share its slots
+    whole = getattr(var, "_copy_of", var)  # the copies of a variable share its slots
     op = getattr(whole, "_primary", whole).op
     return op.graph, op.name
 
@@ -173,7 +173,7 @@ class Optimizer:
                     # On a parameter server the update runs where the variable is: the gradient travels, not
                     # the variable.
                     with name_scope("update_" + var.op.name), colocate_with(var.op):
-                        update_ops.append(self._update(grad, var))
+                        update_ops.append(self._apply_gradient(grad, var))
             done = self._finish(update_ops, scope if global_step is None else "update")
             if global_step is not None:
                 done = _count_step(done, global_step, scope)
@@ -241,7 +241,7 @@ class Optimizer:
 
     # -- for a subclass to use --
 
-    def _update(self, grad: Tensor | IndexedSlices, var: Variable) -> Any:
+    def _apply_gradient(self, grad: Tensor | IndexedSlices, var: Variable) -> Any:
         """The update of one variable, with its constraint."""
         if not isinstance(var, Variable):
             raise NotImplementedError("Trying to update a Tensor ", var)

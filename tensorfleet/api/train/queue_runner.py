@@ -190,7 +190,7 @@ class QueueRunner:
         return threads
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """This runner as a `QueueRunnerDef`; None when it is not inside `export_scope`."""
+        """The runner as a `QueueRunnerDef`; None when it is not inside `export_scope`."""
         from tensorfleet.base.protos import QueueRunnerDef
 
         if export_scope is not None and not self.name.startswith(export_scope):

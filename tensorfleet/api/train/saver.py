@@ -340,11 +340,11 @@ class Saver:
     # -- as messages --
 
     def as_saver_def(self) -> Any:
-        """This as a `SaverDef`."""
+        """The saver as a `SaverDef`."""
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
-        """This as a `SaverDef`, or None when its operations are outside `export_scope`."""
+        """The saver as a `SaverDef`, or None when its operations are outside `export_scope`."""
         from tensorfleet.base.protos import SaverDef
 
         proto: SaverDef = self.saver_def

@@ -1,4 +1,4 @@
-"""The layers of a monitored session, from the inside out:
+"""The layers of a monitored session, from the inside out.
 
 Session              runs the graph
 _HookedSession       calls hooks before and after each run

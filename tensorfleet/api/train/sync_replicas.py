@@ -371,7 +371,7 @@ class _UpdateRunner(QueueRunner):
         coord.wait_for_stop()
         # After a failure nobody is released: a waiting replica has to see the error, not an end in good
         # order.
-        if coord._error is not None:
+        if coord._requested_error is not None:
             return
         with contextlib.suppress(Exception):
             self.release_replicas(sess)

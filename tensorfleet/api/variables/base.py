@@ -62,6 +62,7 @@ class VariableMeta(type):
     """Makes `tf.Variable(...)` give a reference or a resource variable, through the graph's creators."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """`Variable(...)` makes the kind of variable that the scope asks for; a subclass makes itself."""
         if cls is not Variable:
             return super().__call__(*args, **kwargs)
         from tensorfleet.api.variables import creation
@@ -299,7 +300,7 @@ class Variable(metaclass=VariableMeta):
         return apply("GatherNd", self.value(), indices, name=name)
 
     def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
-        """This variable as a `VariableDef`, or None when it is outside `export_scope`."""
+        """The variable as a `VariableDef`, or None when it is outside `export_scope`."""
         from tensorfleet.base.protos import VariableDef
 
         if export_scope is not None and not self._variable.name.startswith(export_scope):
@@ -387,7 +388,7 @@ class SaveSliceInfo:
         return full + ":".join(f"{o},{n}" for o, n in zip(self.var_offset, self.var_shape, strict=True))
 
     def to_proto(self, export_scope: str | None = None) -> SaveSliceInfoDef:
-        """This as a `SaveSliceInfoDef`."""
+        """The slice as a `SaveSliceInfoDef`."""
         from tensorfleet.base.protos import SaveSliceInfoDef
 
         return SaveSliceInfoDef(

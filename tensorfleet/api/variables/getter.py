@@ -68,6 +68,7 @@ class Store:
 
 
 def store_of(graph: Graph | None = None) -> Store:
+    """The graph's store of variables by name, made when first asked for."""
     graph = graph or get_default_graph()
     store = getattr(graph, "_variable_store", None)
     if store is None:

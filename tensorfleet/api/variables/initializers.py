@@ -31,6 +31,7 @@ class Initializer:
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> TensorLike:
+        """The initial value of a variable of this shape; each initializer defines it."""
         raise TypeError(f"{type(self).__name__} must define __call__(shape, dtype, partition_info).")
 
     def get_config(self) -> dict[str, Any]:
@@ -61,7 +62,7 @@ class _Filled(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
-        return type(self)._fill(shape, dtype or self.dtype)
+        return self._fill(shape, dtype or self.dtype)
 
 
 @export("zeros_initializer", "initializers.zeros")
@@ -100,6 +101,7 @@ class Constant(Initializer):
         partition_info: PartitionInfo | None = None,
         verify_shape: bool | None = None,
     ) -> Tensor:
+        """The constant in this shape."""
         verify = self._verify_shape if verify_shape is None else verify_shape
         kind = dtypes.as_dtype(dtype or self.dtype)
         if isinstance(shape, (list, tuple)) and any(isinstance(d, Tensor) for d in shape):
@@ -129,6 +131,7 @@ class RandomUniform(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
+        """Random values between `minval` and `maxval`."""
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, seed=self.seed)
 
 
@@ -148,7 +151,7 @@ class _Normal(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
-        return type(self)._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
+        return self._draw(shape, self.mean, self.stddev, dtype or self.dtype, seed=self.seed)
 
 
 @export("random_normal_initializer", "initializers.random_normal")
@@ -178,6 +181,7 @@ class UniformUnitScaling(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
+        """Uniform random values; the number of inputs sets their range."""
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         inputs = max(math.prod(int(d) for d in full[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
@@ -209,6 +213,7 @@ class VarianceScaling(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
+        """Random values of the variance that `scale`, `mode` and the shape give."""
         kind = dtype or self.dtype
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         fan_in, fan_out = _fans([int(d) for d in full])
@@ -263,6 +268,7 @@ class Orthogonal(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
+        """A random matrix with orthonormal rows or columns, in this shape."""
         kind = dtype or self.dtype
         dims = [int(d) for d in as_shape(shape).as_list()]
         if len(dims) < 2:
@@ -289,6 +295,7 @@ class Identity(Initializer):
     def __call__(
         self, shape: AnyShape, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
+        """The identity matrix or, of a partitioned variable, a part of it."""
         full = as_shape(shape).as_list() if partition_info is None else partition_info.full_shape
         if len(full) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
@@ -335,6 +342,7 @@ class WithPartition:
         self._info = info
 
     def __call__(self, shape: AnyShape, dtype: DTypeLike | None = None) -> TensorLike:
+        """The initial value of one part of a partitioned variable."""
         return self._initializer(shape, dtype=dtype, partition_info=self._info)
 
 

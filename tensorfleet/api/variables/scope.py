@@ -291,7 +291,7 @@ class variable_scope:
             )
 
     def __enter__(self) -> VariableScope:
-        entered = _entered_scope(self)
+        entered = self._entered()
         scope = entered.__enter__()
         self._exits.append((entered, scope))
         return scope
@@ -304,87 +304,80 @@ class variable_scope:
         self._exits.pop()
         entered.__exit__(*error)
 
-
-@contextmanager
-def _entered_scope(asked: variable_scope) -> Iterator[VariableScope]:
-    graph = graph_of(asked._values) if asked._values else get_default_graph()
-    with graph.as_default():
-        store = store_of(graph)
-        old = _current(store)
-        scope_object = asked._given if isinstance(asked._given, VariableScope) else None
-        if scope_object is not None:
-            full, short = scope_object.name, scope_object.name.rsplit("/", 1)[-1]
-        elif asked._given is not None:
-            short = str(asked._given)
-            full = f"{old.name}/{short}" if old.name else short
-        else:
-            short = _unique(store, old, asked._default_name or "")
-            full = f"{old.name}/{short}" if old.name else short
-            if asked._reuse:
-                raise ValueError("reuse=True cannot be used without a name_or_scope")
-        with _names(graph, asked, short, scope_object) as names:
-            new = _derived(asked, old, scope_object, full, names)
-            if scope_object is None:
-                store.open_scope(full)
-                counts = None
+    @contextmanager
+    def _entered(self) -> Iterator[VariableScope]:
+        graph = graph_of(self._values) if self._values else get_default_graph()
+        with graph.as_default():
+            store = store_of(graph)
+            old = _current(store)
+            scope_object = self._given if isinstance(self._given, VariableScope) else None
+            if scope_object is not None:
+                full, short = scope_object.name, scope_object.name.rsplit("/", 1)[-1]
+            elif self._given is not None:
+                short = str(self._given)
+                full = f"{old.name}/{short}" if old.name else short
             else:
-                # A scope that is entered again by its object numbers its default names from the start, then
-                # forgets that.
-                counts = dict(store.scopes)
-                store.close_subscopes(full)
-            store.current.scope = new
-            try:
-                yield new
-            finally:
-                store.current.scope = old
-                store.close_subscopes(full)
-                if counts is not None:
-                    store.scopes = counts
+                short = _unique(store, old, self._default_name or "")
+                full = f"{old.name}/{short}" if old.name else short
+                if self._reuse:
+                    raise ValueError("reuse=True cannot be used without a name_or_scope")
+            with self._names(graph, short, scope_object) as names:
+                new = self._derived(old, scope_object, full, names)
+                if scope_object is None:
+                    store.open_scope(full)
+                    counts = None
+                else:
+                    # A scope that is entered again by its object numbers its default names from the start, then
+                    # forgets that.
+                    counts = dict(store.scopes)
+                    store.close_subscopes(full)
+                store.current.scope = new
+                try:
+                    yield new
+                finally:
+                    store.current.scope = old
+                    store.close_subscopes(full)
+                    if counts is not None:
+                        store.scopes = counts
 
+    @contextmanager
+    def _names(self, graph: Graph, short: str, scope_object: VariableScope | None) -> Iterator[str]:
+        """The name scope that goes with a variable scope."""
+        if not self._auxiliary and scope_object is not None:
+            yield scope_object.original_name_scope
+        elif not self._auxiliary:
+            current = graph.get_name_scope()
+            yield current + "/" if current else ""
+        elif not short:
+            yield ""
+        elif scope_object is None and self._given is None:
+            with graph.name_scope(self._default_name) as names:
+                yield names
+        else:
+            with graph.name_scope(short.rstrip("/")) as names:
+                yield scope_object.original_name_scope if scope_object is not None else names
 
-@contextmanager
-def _names(
-    graph: Graph, asked: variable_scope, short: str, scope_object: VariableScope | None
-) -> Iterator[str]:
-    """The name scope that goes with a variable scope."""
-    if not asked._auxiliary and scope_object is not None:
-        yield scope_object.original_name_scope
-    elif not asked._auxiliary:
-        current = graph.get_name_scope()
-        yield current + "/" if current else ""
-    elif not short:
-        yield ""
-    elif scope_object is None and asked._given is None:
-        with graph.name_scope(asked._default_name) as names:
-            yield names
-    else:
-        with graph.name_scope(short.rstrip("/")) as names:
-            yield scope_object.original_name_scope if scope_object is not None else names
-
-
-def _derived(
-    asked: variable_scope, old: VariableScope, scope_object: VariableScope | None, full: str, names: str
-) -> VariableScope:
-    base = scope_object if scope_object is not None else old
-    # Reuse is inherited and cannot be turned off inside, as in TensorFlow.
-    reuse = asked._reuse or base.reuse
-    new = VariableScope(reuse, full, name_scope=names)
-    for key in (
-        "initializer",
-        "regularizer",
-        "caching_device",
-        "partitioner",
-        "dtype",
-        "use_resource",
-        "constraint",
-    ):
-        setting = asked._settings[key]
-        setattr(new, "_" + key, getattr(base, key) if setting is None else setting)
-    outer = base.custom_getter
-    new._custom_getter = outer
-    if asked._getter is not None:
-        new._custom_getter = _chained(asked._getter, outer)
-    return new
+    def _derived(
+        self, old: VariableScope, scope_object: VariableScope | None, full: str, names: str
+    ) -> VariableScope:
+        base = scope_object if scope_object is not None else old
+        # Reuse is inherited and cannot be turned off inside, as in TensorFlow.
+        reuse = self._reuse or base.reuse
+        new = VariableScope(reuse, full, name_scope=names)
+        for key in (
+            "initializer",
+            "regularizer",
+            "caching_device",
+            "partitioner",
+            "dtype",
+            "use_resource",
+            "constraint",
+        ):
+            setting = self._settings[key]
+            setattr(new, "_" + key, getattr(base, key) if setting is None else setting)
+        outer = base.custom_getter
+        new.set_custom_getter(outer if self._getter is None else _chained(self._getter, outer))
+        return new
 
 
 def _chained(inner: Getter, outer: Getter | None) -> Getter:

@@ -56,6 +56,7 @@ class Template:
                 pass
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function: the first call makes its variables, later calls share them."""
         if self._scope is None:
             with variable_scope(self._unique_name, self._name, custom_getter=self._getter) as self._scope:
                 return self._first(args, kwargs)

@@ -112,6 +112,7 @@ class RefVariable(Variable):
         return self._snapshot
 
     def read_value(self) -> Tensor:
+        """The value, read at this point of the graph."""
         return apply("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
@@ -128,22 +129,26 @@ class RefVariable(Variable):
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Writes a value."""
         updated = assign(self._variable, value, use_locking=use_locking, name=name)
         return updated if read_value else updated.op
 
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds to the value."""
         updated = assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return updated if read_value else updated.op
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts from the value."""
         updated = assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return updated if read_value else updated.op
 
     def count_up_to(self, limit: int) -> Tensor:
+        """Adds one until the value is `limit`, then raises `OutOfRangeError`."""
         return count_up_to(self, limit)
 
     def _scatter(self, kind: str, delta: IndexedSlices, use_locking: bool, name: str | None) -> Any:
@@ -157,6 +162,7 @@ class RefVariable(Variable):
         return apply_any(f"ScatterNd{kind}", self._variable, indices, updates, use_locking=True, name=name)
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at these indices."""
         return apply("GatherV2", self._variable, indices, 0, name=name)
 
 
@@ -195,7 +201,7 @@ class ResourceVariable(Variable):
             with colocate_with(self._variable.op):
                 self._initializer_op = apply_op("AssignVariableOp", self._variable, first, name="Assign")
             with name_scope("Read"):
-                self._graph_element = self._read()
+                self._graph_element = self._read_variable_op()
             if self._caching_device is not None:
                 with colocate_with(None, ignore_existing=True), device(self._caching_device):
                     self._cached = apply("Identity", self._graph_element)
@@ -212,7 +218,7 @@ class ResourceVariable(Variable):
         if self._graph_element.op.type == "Identity":
             self._cached = self._graph_element
 
-    def _read(self) -> Tensor:
+    def _read_variable_op(self) -> Tensor:
         with colocate_with(self._variable.op):
             value = apply("ReadVariableOp", self._variable, dtype=self._dtype)
         value.set_shape(self._shape)
@@ -239,9 +245,9 @@ class ResourceVariable(Variable):
         """A read of the value."""
         if self._cached is not None:
             return self._cached
-        # A colocation that is open around must not move the read: `_read` puts it beside the variable.
+        # A colocation that is open around must not move the read: `_read_variable_op` puts it beside the variable.
         with colocate_with(None, ignore_existing=True):
-            return self._read()
+            return self._read_variable_op()
 
     def _as_graph_element(self) -> Tensor:
         return self._graph_element
@@ -253,22 +259,27 @@ class ResourceVariable(Variable):
         return self.value()
 
     def read_value(self) -> Tensor:
+        """The value, read at this point of the graph."""
         with name_scope("Read"):
-            value = self._read()
+            value = self._read_variable_op()
         return apply("Identity", value)
 
     def eval(self, session: BaseSession | None = None) -> Any:
+        """The value in a session."""
         return session_for(session, self.graph, "evaluate tensor").run(self._graph_element)
 
     def set_shape(self, shape: ShapeLike) -> None:
+        """Merges the static shape with this one."""
         self._shape = self._shape.merge_with(as_shape(shape))
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows at these indices."""
         with name_scope("Gather" if name is None else name) as scope:
             value = apply("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
         return apply("Identity", value)
 
     def count_up_to(self, limit: int) -> Tensor:
+        """Adds one until the value is `limit`, then raises `OutOfRangeError`."""
         return count_up_to(self, limit)
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
@@ -287,6 +298,7 @@ class ResourceVariable(Variable):
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Writes a value."""
         with self._place():
             tensor = to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
@@ -295,6 +307,7 @@ class ResourceVariable(Variable):
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds to the value."""
         with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(
@@ -304,6 +317,7 @@ class ResourceVariable(Variable):
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts from the value."""
         with self._place():
             tensor = to_tensor(delta, self._dtype)
             return self._written(
@@ -333,7 +347,7 @@ class WrittenVariable(ResourceVariable):
         self._write = op
         self._cached = None
         with control_dependencies([op]):
-            self._graph_element = variable._read()
+            self._graph_element = variable._read_variable_op()
 
     op: Operation = readonly("_write", "The update.")
 

@@ -143,7 +143,7 @@ class Channel:
         self.after: Any = None
         self._slow: set[Any] = set()  # after these it took longer than is worth watching
         self._secure = hasattr(sock, "pending")  # speaks TLS
-        self._sent = self._received = 0
+        self.sent = self._received = 0
         self._buffer = bytearray(1 << 16)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
@@ -223,8 +223,8 @@ class Channel:
     ) -> None:
         """Sends one frame, and descriptors of memory `along` with it: they are closed here."""
         if not values and not along:  # most requests and many answers: nothing to describe, lend or place
-            header = _HEADER.pack(_MAGIC, kind, 0, 0, self._sent, len(fields), 0, 0)
-            self._sent = (self._sent + 1) & 0xFFFFFFFF
+            header = _HEADER.pack(_MAGIC, kind, 0, 0, self.sent, len(fields), 0, 0)
+            self.sent = (self.sent + 1) & 0xFFFFFFFF
             self.sock.sendall(header + fields)
             return
         arrays, loans, descriptors = self._lend([as_array(v) for v in values])
@@ -234,8 +234,8 @@ class Channel:
         if self._outbox is not None and total >= shared.MIN_BYTES:
             placed = self._outbox.put(arrays, starts, total)
         where = (_SHARED if placed else 0) | (_LENT if loans else 0)
-        header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self._sent, len(fields), len(blob), total)
-        self._sent = (self._sent + 1) & 0xFFFFFFFF
+        header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self.sent, len(fields), len(blob), total)
+        self.sent = (self.sent + 1) & 0xFFFFFFFF
         text, pieces = header + fields + blob + loans, []
         if placed is None:
             pieces = pieces_of(arrays)

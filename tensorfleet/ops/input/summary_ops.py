@@ -39,7 +39,7 @@ def _serialized(summary: Summary) -> Array:
     return out
 
 
-def _text(value: Array | bytes) -> str:
+def text_of(value: Array | bytes) -> str:
     """One string of a tensor, for a field of a message."""
     item: bytes | str = np.asarray(value).item()
     return item.decode(errors="replace") if isinstance(item, bytes) else item
@@ -64,15 +64,16 @@ def _dims(array: Array) -> str:
         case(np.zeros(0, object), np.zeros(0)),
     ],
 )
-def _scalar_summary(ctx: HostContext, tags: Array, values: Array) -> Array:
+def scalar_summary(ctx: HostContext, tags: Array, values: Array) -> Array:
+    """A serialized `Summary` with one number for each tag."""
     tags = np.asarray(tags, object)
     if np.shape(tags) != np.shape(values):
-        tag = f" (tag '{_text(tags)}')" if tags.size == 1 else ""
+        tag = f" (tag '{text_of(tags)}')" if tags.size == 1 else ""
         require(False, f"tags and values are not the same shape: {_dims(tags)} != {_dims(values)}{tag}")
     summary = _new_summary()
     numbers = np.asarray(values).astype(np.float32)
     for tag, value in zip(tags.ravel(), numbers.ravel().tolist(), strict=True):
-        summary.value.add(tag=_text(tag), simple_value=value)
+        summary.value.add(tag=text_of(tag), simple_value=value)
     return _serialized(summary)
 
 
@@ -143,7 +144,8 @@ def _fill_histogram(histo: HistogramProto, values: Array) -> None:
         case(_TAG, np.full(5, 7, np.int32)),
     ],
 )
-def _histogram_summary(ctx: HostContext, tag: Array, values: Array) -> Array:
+def histogram_summary(ctx: HostContext, tag: Array, values: Array) -> Array:
+    """A serialized `Summary` with the histogram of all values."""
     require(np.ndim(tag) == 0, "tags must be scalar")
     numbers = np.asarray(values).astype(np.float64).ravel()
     odd = ~np.isfinite(numbers)
@@ -151,7 +153,7 @@ def _histogram_summary(ctx: HostContext, tag: Array, values: Array) -> Array:
         what = "Nan in summary histogram" if np.isnan(numbers[odd][0]) else "Infinity in Histogram"
         require(False, f"{what} for: {ctx.op.name}")
     summary = _new_summary()
-    _fill_histogram(summary.value.add(tag=_text(tag)).histo, numbers)
+    _fill_histogram(summary.value.add(tag=text_of(tag)).histo, numbers)
     return _serialized(summary)
 
 
@@ -160,7 +162,7 @@ def _histogram_summary(ctx: HostContext, tag: Array, values: Array) -> Array:
 
 def _tags(tag: Array, kind: str, count: int, limit: int) -> Iterator[str]:
     """The tags of `count` values: numbered, unless only one is ever asked for."""
-    base = f"{_text(tag)}/{kind}"
+    base = f"{text_of(tag)}/{kind}"
     return iter([base] if limit == 1 and count else [f"{base}/{i}" for i in range(count)])
 
 
@@ -194,9 +196,8 @@ def _check_bad_color(bad_color: Array, depth: int) -> None:
     shape=scalar,
     host=True,
 )
-def _image_summary(
-    ctx: HostContext, tag: Array, tensor: Array, *, max_images: int, bad_color: Array
-) -> Array:
+def image_summary(ctx: HostContext, tag: Array, tensor: Array, *, max_images: int, bad_color: Array) -> Array:
+    """A serialized `Summary` with the first images, as PNG."""
     require(np.ndim(tag) == 0, "Tags must be a scalar")
     images, shape = np.asarray(tensor), np.shape(tensor)
     text = f"Tensor must be 4-D with last dim 1, 3, or 4, not {_dims(images)}"
@@ -250,9 +251,10 @@ def _wav(samples: Array, rate: int) -> bytes:
         case(_TAG, np.array([[[0.1, 2.0], [-0.3, np.nan]]], np.float32), np.float32(2.5), max_outputs=1),
     ],
 )
-def _audio_summary(
+def audio_summary(
     ctx: HostContext, tag: Array, tensor: Array, sample_rate: Array, *, max_outputs: int
 ) -> Array:
+    """A serialized `Summary` with the first sounds, as WAV."""
     require(np.ndim(tag) == 0, "Tag must be a scalar")
     require(np.size(sample_rate) == 1, "sample_rate must be rank-0 or contain a single value")
     require(np.ndim(tensor) in (2, 3), f"Tensor must be 3-D or 2-D, got: {_dims(tensor)}")
@@ -302,7 +304,7 @@ def _tensor_summary_v2(ctx: HostContext, tag: Array, tensor: Array, metadata: Ar
     from google.protobuf.message import DecodeError
 
     summary = _new_summary()
-    value = summary.value.add(tag=_text(tag))
+    value = summary.value.add(tag=text_of(tag))
     value.metadata.SetInParent()
     try:
         value.metadata.MergeFromString(np.asarray(metadata).item())

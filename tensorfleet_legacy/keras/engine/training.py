@@ -100,7 +100,7 @@ class Trained(Inspected):
     def _leave(self, session: Any) -> None:
         """Workers end a training together: the one at which they meet must not be gone before."""
         workers = session.graph.__dict__.get("_of_workers")
-        if workers is None or workers._workers == 1:
+        if workers is None or workers._num_workers == 1:
             return
         with session.graph.as_default():
             met = session.graph.__dict__.get("_workers_met")

@@ -362,7 +362,7 @@ class Optimizer:
 
 def _key(var: Any) -> str:
     """The name that the copies of a variable share."""
-    whole = getattr(var, "_container", var)
+    whole = getattr(var, "_copy_of", var)
     return getattr(whole, "_primary", whole).op.name
 
 

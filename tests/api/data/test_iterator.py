@@ -139,7 +139,7 @@ def test_helpers_of_both_versions():
     assert tf.data.get_output_classes(made) == (tf.Tensor, tf.Tensor)
     assert [s.as_list() for s in tf.data.get_output_shapes(tf.data.make_one_shot_iterator(made))] == [[], []]
     iterator = tf.data.make_initializable_iterator(made, shared_name="shared")
-    assert iterator.initializer.type == "MakeIterator" and iterator._resource.op.type == "IteratorV2"
+    assert iterator.initializer.type == "MakeIterator" and iterator._iterator_resource.op.type == "IteratorV2"
 
 
 def test_batches_that_somebody_holds_are_not_overwritten(session):
