@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.file_systems import file_system
-from tensorfleet.base.files import errors_about
-from tensorfleet.base.files import exists, file_path, isdir, makedirs
+from tensorfleet.base.files import errors_about, exists, file_path, isdir, makedirs
 from tensorfleet.base.formats.records import framed, tf_record_iterator
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.exit_threads import started
