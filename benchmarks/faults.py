@@ -137,7 +137,7 @@ def awake(tries: int, closed: str) -> Iterator[float]:
             threads = [threading.Thread(target=run) for _ in range(100)]
             for thread in threads:
                 thread.start()
-            while len(waiting._engine._running) < 100:
+            while len(waiting._engine.running) < 100:
                 time.sleep(0.01)
             time.sleep(0.5)
             began = time.monotonic()

@@ -112,7 +112,7 @@ class LocalEngine(Engine[Program]):
             _warn_of_unused(config)
         self._lock = threading.Lock()
         self._planning = threading.Lock()
-        self._running: set[ExecutionContext] = set()
+        self.running: set[ExecutionContext] = set()
         self._closed: errors.OpError | None = None
 
     def program(
@@ -164,7 +164,7 @@ class LocalEngine(Engine[Program]):
         with self._lock:
             if self._closed is not None:
                 raise self._closed
-            self._running.add(ctx)
+            self.running.add(ctx)
         try:
             if began is not None:
                 began(ctx)
@@ -172,7 +172,7 @@ class LocalEngine(Engine[Program]):
         finally:
             ctx.end()
             with self._lock:
-                self._running.discard(ctx)
+                self.running.discard(ctx)
 
     def repeat(self, program: Program) -> None:
         """Runs a step that its caller will ask for again: here that is one step."""
@@ -182,7 +182,7 @@ class LocalEngine(Engine[Program]):
         """Refuses new steps and wakes those that wait; `finished`: the session has done its work."""
         with self._lock:
             self._closed = reason
-            running = list(self._running)
+            running = list(self.running)
         for ctx in running:
             ctx.cancel(reason)
         self.private.finished = finished

@@ -244,6 +244,6 @@ def test_a_negative_timeout_means_none(where):
     options = tf.RunOptions(timeout_in_ms=-5) if where == "options" else None
     with tf.Session(config=config) as session:
         taker = in_background(session.run, take, options=options)
-        until(lambda: session._engine._running)
+        until(lambda: session._engine.running)
         session.run(put, options=options)
         assert taker.result(60) == 1.0
