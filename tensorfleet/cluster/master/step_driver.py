@@ -108,33 +108,33 @@ class StepDriver:
         values = self.values = program.template.copy()
         for slot, value in zip(program.feeds, feeds, strict=True):
             values[slot] = value
-        decide = self.machine.decide
+        machine = self.machine
+        decide = machine.decide
         try:
             while True:
-                for action in decide():
-                    if isinstance(action, Ask):
-                        self._start(action.stage)
-                    elif isinstance(action, RunHere):
-                        self._done(action.stage, self._local(action.stage))
-                    elif isinstance(action, Wait):
-                        self._wait()
-                    elif isinstance(action, Finish):
-                        return [values[s] for s in program.fetches]
-                    elif isinstance(action, RunBeside):
-                        self._run_beside(action.stage)
-                    else:
-                        raise action.reason
+                action = decide()
+                if isinstance(action, RunHere):
+                    self._done(action.stage, self._local(action.stage))
+                elif isinstance(action, Ask):
+                    self._start(action.stage)
+                elif isinstance(action, Finish):
+                    return [values[s] for s in program.fetches]
+                elif isinstance(action, Wait):
+                    self._wait()
+                elif isinstance(action, RunBeside):
+                    self._run_beside(action.stage)
+                else:
+                    raise action.reason
         except BaseException as e:
             raise self._failed(e) from None
         finally:
-            self._end()
+            self._over = True
+            if machine.holding is not None or self._bell is not None:
+                self._release()
 
-    def _end(self) -> None:
-        """Releases what the step held, however it ended."""
-        self._over = True
-        holding = self.machine.over()
-        if holding:
-            self._tell(holding, "The step is over.")
+    def _release(self) -> None:
+        """Tells the tasks that keep something for the step that it is over, and closes what threads wake it by."""
+        self._tell(self.machine.over(), "The step is over.")
         if self._bell is not None:
             for end in self._bell:
                 end.close()
@@ -256,7 +256,7 @@ class StepDriver:
         return engine.run(
             work.program,
             [values[s] for s in work.ins],
-            self._left(),
+            0 if self.deadline is None else self._left(),
             self.collector,
             self._began,
         )

@@ -58,8 +58,7 @@ class Fail:
 
 
 Action = Ask | RunHere | RunBeside | Wait | Finish | Fail
-_WAIT: Sequence[Action] = (Wait(),)
-_FINISH: Sequence[Action] = (Finish(),)
+_WAIT, _FINISH = Wait(), Finish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +81,43 @@ class StageRule:
 class StepRules:
     """The stages of a program. They and the actions about them are the same in every step, so they are made once."""
 
-    __slots__ = ("asks", "beside", "first", "here", "stages", "waits")
+    __slots__ = (
+        "asks",
+        "beside",
+        "blocks",
+        "first",
+        "first_here",
+        "followers",
+        "here",
+        "is_remote",
+        "stages",
+        "waits",
+    )
 
     def __init__(self, stages: Sequence[StageRule]) -> None:
         self.stages = tuple(stages)
+        # As lists: a step looks at these for each of its stages.
         self.waits = [stage.waits for stage in stages]
-        self.first = [i for i, stage in enumerate(stages) if not stage.waits]
+        self.is_remote = [stage.task is not None for stage in stages]
+        self.blocks = [stage.blocks for stage in stages]
+        self.followers = [tuple(stage.followers) for stage in stages]
+        self.first = [i for i, stage in enumerate(stages) if not stage.waits and self.is_remote[i]]
+        self.first_here = [i for i, stage in enumerate(stages) if not stage.waits and not self.is_remote[i]]
         count = range(len(stages))
-        self.asks: list[Action] = [Ask(i) for i in count]
-        self.here: list[Sequence[Action]] = [(RunHere(i),) for i in count]
-        self.beside: list[Sequence[Action]] = [(RunBeside(i),) for i in count]
+        self.asks = [Ask(i) for i in count]
+        self.here = [RunHere(i) for i in count]
+        self.beside = [RunBeside(i) for i in count]
 
 
 class StepMachine:
     """One step under way. All events but `cancel` come from one thread."""
 
     __slots__ = (
-        "_asked",
-        "_beside",
         "_ready",
+        "_ready_here",
         "_rules",
         "_started",
+        "_under_way",
         "_waits",
         "_whole",
         "holding",
@@ -113,52 +128,48 @@ class StepMachine:
         """`whole` is the step that this one is an iteration in, if it is one."""
         self._rules = rules
         self._waits = rules.waits.copy()
-        self._ready = rules.first.copy()
-        self._asked: set[int] = set()
-        self._beside: set[int] = set()
+        self._ready = rules.first.copy()  # stages of other tasks
+        self._ready_here = rules.first_here.copy()
+        self._under_way: set[int] = set()  # asked for, or running beside
         self._started: set[Hashable] = set()
-        self.holding: set[Hashable] = set()
+        #: the tasks that keep something until the step is over; None while there are none
+        self.holding: set[Hashable] | None = None
         self._whole = whole
         self.reason: errors.OpError | None = None
 
-    def decide(self) -> Sequence[Action]:
-        """The next actions. They are to be carried out, and their events told, before the next call."""
-        ready = self._ready
-        if self.reason is not None and (ready or self._asked or self._beside):
-            return (Fail(self.reason),)  # a step with nothing left to do is done, cancelled or not
-        if not ready:
-            return _WAIT if self._asked or self._beside else _FINISH
-        rules = self._rules
-        stages = rules.stages
+    def decide(self) -> Action:
+        """The next action. It is to be carried out, and its event told, before the next call."""
+        ready, here = self._ready, self._ready_here
+        if self.reason is not None and (ready or here or self._under_way):
+            return Fail(self.reason)  # a step with nothing left to do is done, cancelled or not
         # Other tasks first: they work while this process does its own share.
-        remote = [i for i in ready if stages[i].task is not None]
-        if remote:
-            self._ready = [i for i in ready if stages[i].task is None] if len(remote) < len(ready) else []
-            return [rules.asks[i] for i in remote]
-        # One at a time: it may make stages ready that other tasks can begin with.
-        stage = ready.pop(0)
-        if stages[stage].blocks and (ready or self._asked or self._beside):
-            self._beside.add(stage)
-            return rules.beside[stage]
-        return rules.here[stage]
+        if ready:
+            return self._rules.asks[ready.pop(0)]
+        if not here:
+            return _WAIT if self._under_way else _FINISH
+        stage = here.pop(0)
+        if self._rules.blocks[stage] and (here or self._under_way):
+            self._under_way.add(stage)
+            return self._rules.beside[stage]
+        return self._rules.here[stage]
 
     def sent(self, stage: int) -> None:
         """A task was asked to run a stage, or may have been: whatever happens now, it must hear of the end."""
         rule = self._rules.stages[stage]
-        self._asked.add(stage)
+        self._under_way.add(stage)
         self._started.add(rule.task)
         if rule.holds:
-            (self._whole or self).holding.add(rule.task)
+            whole = self._whole or self
+            whole.holding = (whole.holding or set()) | {rule.task}
 
     def done(self, stage: int) -> None:
         """A stage has ended, wherever it ran: those that waited only for it are ready."""
-        self._asked.discard(stage)
-        self._beside.discard(stage)
-        waits = self._waits
-        for follower in self._rules.stages[stage].followers:
+        self._under_way.discard(stage)
+        rules, waits = self._rules, self._waits
+        for follower in rules.followers[stage]:
             waits[follower] -= 1
             if not waits[follower]:
-                self._ready.append(follower)
+                (self._ready if rules.is_remote[follower] else self._ready_here).append(follower)
 
     def cancel(self, reason: errors.OpError) -> list[Hashable]:
         """Ends the step, from any thread, and gives the tasks to tell. The first reason counts."""
@@ -169,6 +180,7 @@ class StepMachine:
     def failed(self) -> tuple[errors.OpError, list[Hashable]]:
         """The step has failed: gives the reason and the tasks that must hear of it. Nothing starts any more."""
         self._ready.clear()
+        self._ready_here.clear()
         reason = self.reason or errors.CancelledError(
             None, None, "The step was cancelled by an earlier failure."
         )
@@ -176,7 +188,7 @@ class StepMachine:
 
     def late_answer(self, stage: int, succeeded: bool) -> bool:
         """A task answered after the failure. Gives whether it must put back what the stage took from queues."""
-        self._asked.discard(stage)
+        self._under_way.discard(stage)
         return succeeded and self._rules.stages[stage].takes
 
     def error_to_raise(self, error: BaseException, forced: bool) -> BaseException:
@@ -190,5 +202,5 @@ class StepMachine:
 
     def over(self) -> set[Hashable]:
         """The step has ended, one way or the other: gives the tasks that keep something for it."""
-        holding, self.holding = self.holding, set()
-        return holding
+        holding, self.holding = self.holding, None
+        return holding or set()

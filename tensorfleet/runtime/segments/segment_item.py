@@ -85,7 +85,7 @@ class SegmentItem:
             if compiled is not None and compiler.static_variables:
                 # The values it was compiled for may have changed before we had the locks.
                 compiled = compiler.programs.get(compiler.key(inputs, state))
-            for store in self._owned_by(compiled):
+            for store in self.owned if compiled is None else self._owned_by(compiled):
                 store.gate.acquire()
                 opened.append(store)
             if compiled is None:
@@ -161,7 +161,8 @@ class SegmentItem:
 
     def _in_numpy(self, ctx: ExecutionContext, inputs: Values, state: Values) -> Values:
         segment = self.segment
-        self._own(state)
+        if segment.owned:
+            self._own(state)
         started = time.perf_counter()
         for i in segment.reads:
             if not isinstance(state[i], np.ndarray) and state[i] is not None:

@@ -138,7 +138,7 @@ class Trial:
 
     def wanted(self) -> bool:
         """Whether the next run should be compiled."""
-        if self.held or not (self.possible or self._second_trial()):
+        if self.held or not (self.possible or (self.lost and self._second_trial())):
             return False
         if self.heavy:
             return self.runs > 0 or not self.numpy_first

@@ -33,60 +33,61 @@ def own(waits=0, followers=(), **more):
     return {"task": None, "waits": waits, "followers": followers, **more}
 
 
-def kinds(actions):
-    return [(type(a), getattr(a, "stage", None)) for a in actions]
+def decided(machine):
+    action = machine.decide()
+    return type(action), getattr(action, "stage", None)
 
 
 # -- single decisions ---------------------------------------------------------------------------------
 
 
 def test_a_step_without_stages_is_finished_at_once():
-    assert kinds(StepMachine(rules()).decide()) == [(Finish, None)]
+    assert decided(StepMachine(rules())) == (Finish, None)
 
 
 def test_other_tasks_are_asked_before_this_process_does_its_own_share():
     machine = StepMachine(rules(own(), remote(), own(), remote(TASKS[1])))
-    assert kinds(machine.decide()) == [(Ask, 1), (Ask, 3)]
-    machine.sent(1)
-    machine.sent(3)
-    assert kinds(machine.decide()) == [(RunHere, 0)]
+    for stage in (1, 3):
+        assert decided(machine) == (Ask, stage)
+        machine.sent(stage)
+    assert decided(machine) == (RunHere, 0)
 
 
 def test_a_stage_that_may_wait_runs_beside_when_there_is_more_to_do():
     machine = StepMachine(rules(remote(), own(blocks=True)))
     machine.decide()
     machine.sent(0)
-    assert kinds(machine.decide()) == [(RunBeside, 1)]
-    assert kinds(machine.decide()) == [(Wait, None)]
+    assert decided(machine) == (RunBeside, 1)
+    assert decided(machine) == (Wait, None)
 
 
 def test_a_stage_that_may_wait_runs_in_the_thread_of_the_caller_when_it_is_alone():
-    assert kinds(StepMachine(rules(own(blocks=True))).decide()) == [(RunHere, 0)]
+    assert decided(StepMachine(rules(own(blocks=True)))) == (RunHere, 0)
 
 
 def test_what_is_read_without_asking_leaves_the_next_stage_alone():
     machine = StepMachine(rules(remote(followers=(1,)), own(waits=1, blocks=True)))
-    assert kinds(machine.decide()) == [(Ask, 0)]
+    assert decided(machine) == (Ask, 0)
     machine.done(0)  # read from shared memory: the task was never asked
-    assert kinds(machine.decide()) == [(RunHere, 1)]
+    assert decided(machine) == (RunHere, 1)
     assert machine.failed()[1] == []
 
 
 def test_a_stage_starts_when_the_last_of_those_it_waits_for_is_done():
     machine = StepMachine(rules(remote(followers=(2,)), remote(TASKS[1], followers=(2,)), own(waits=2)))
-    machine.decide()
-    machine.sent(0)
-    machine.sent(1)
+    for stage in (0, 1):
+        machine.decide()
+        machine.sent(stage)
     machine.done(1)
-    assert kinds(machine.decide()) == [(Wait, None)]
+    assert decided(machine) == (Wait, None)
     machine.done(0)
-    assert kinds(machine.decide()) == [(RunHere, 2)]
+    assert decided(machine) == (RunHere, 2)
 
 
 def test_a_step_that_is_cancelled_before_its_first_stage_asks_nobody():
     machine = StepMachine(rules(remote()))
     assert machine.cancel(CANCELLED) == []
-    assert machine.decide() == (Fail(CANCELLED),)
+    assert machine.decide() == Fail(CANCELLED)
 
 
 def test_a_step_that_is_cancelled_when_all_is_done_keeps_its_results():
@@ -95,7 +96,7 @@ def test_a_step_that_is_cancelled_when_all_is_done_keeps_its_results():
     machine.sent(0)
     machine.done(0)
     machine.cancel(CANCELLED)
-    assert kinds(machine.decide()) == [(Finish, None)]
+    assert decided(machine) == (Finish, None)
 
 
 def test_a_step_that_is_cancelled_while_a_task_works_tells_that_task():
@@ -103,7 +104,7 @@ def test_a_step_that_is_cancelled_while_a_task_works_tells_that_task():
     machine.decide()
     machine.sent(0)
     assert machine.cancel(CANCELLED) == [TASKS[1]]
-    assert machine.decide() == (Fail(CANCELLED),)
+    assert machine.decide() == Fail(CANCELLED)
 
 
 def test_the_first_reason_counts():
@@ -130,9 +131,9 @@ def test_whoever_cancels_a_step_reads_the_reason():
 
 def test_elements_of_a_queue_that_come_too_late_are_given_back():
     machine = StepMachine(rules(remote(takes=True), remote(TASKS[1])))
-    machine.decide()
-    machine.sent(0)
-    machine.sent(1)
+    for stage in (0, 1):
+        machine.decide()
+        machine.sent(stage)
     machine.failed()
     assert machine.late_answer(0, succeeded=True)
     assert not machine.late_answer(1, succeeded=True)
@@ -232,11 +233,11 @@ class World:
         """Runs to the end, or to the reason why it was cancelled."""
         for _ in range(10 * self.count + 10):
             before_each()
-            for action in self.machine.decide():
-                if isinstance(action, Fail):
-                    return action.reason
-                if self.carry_out(action):
-                    return None
+            action = self.machine.decide()
+            if isinstance(action, Fail):
+                return action.reason
+            if self.carry_out(action):
+                return None
         raise AssertionError("the step never ends")
 
 
@@ -277,11 +278,8 @@ def test_after_a_failure_nothing_starts_and_late_answers_are_settled(block):
     for seed in range(block * 100, block * 100 + 100):
         world = World(seed)
         for _ in range(world.random.randint(0, 2 * world.count)):
-            actions = world.machine.decide()
-            if any(isinstance(a, Finish) for a in actions):
+            if world.carry_out(world.machine.decide()):
                 break
-            for action in actions:
-                world.carry_out(action)
         error = errors.UnavailableError(None, None, "Socket closed")
         reason, tasks = world.machine.failed()
         assert isinstance(reason, errors.CancelledError) and set(tasks) == world.asked_tasks
@@ -290,6 +288,6 @@ def test_after_a_failure_nothing_starts_and_late_answers_are_settled(block):
             succeeded = world.random.random() < 0.5
             assert world.machine.late_answer(i, succeeded) == (succeeded and world.stages[i].takes)
             world.asked.discard(i)
-        for action in world.machine.decide():
-            assert isinstance(action, (Wait, Finish)), f"seed {seed}: {action} after the failure"
+        action = world.machine.decide()
+        assert isinstance(action, (Wait, Finish)), f"seed {seed}: {action} after the failure"
         assert world.machine.over() <= world.asked_tasks
