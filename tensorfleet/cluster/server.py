@@ -315,21 +315,11 @@ class Server:
 
     def _run(self, channel: wire.Channel, frame: wire.Frame) -> None:
         """Runs a stage and answers with its results."""
-        asked = Run.decode(frame.fields)
-        how = asked.how
+        session, step, stage, total, timeout, how = Run.unpack(frame.fields)
         collector = Collector() if how & TRACED else None
         asker = PendingReply(channel)
         run = self.worker.run_again if how & AGAIN else self.worker.run
-        results = run(
-            asked.session,
-            asked.step,
-            asked.stage,
-            asked.total,
-            asked.timeout,
-            frame.tensors,
-            collector,
-            asker,
-        )
+        results = run(session, step, stage, total, timeout, frame.tensors, collector, asker)
         if not asker.is_answered():
             channel.handed = asker
             # Most steps are not traced, and need no struct to say so.
@@ -337,7 +327,7 @@ class Server:
             channel.send(OK, ran, results)
         if asker.lost is not None:
             raise asker.lost
-        channel.after = asked.stage
+        channel.after = stage
         if not asker.taken:
             channel.handed = None
 

@@ -411,8 +411,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         try:
             return run.go(feeds)
         finally:
-            with self.lock:
-                del self.running[run.number]
+            del self.running[run.number]  # at once, for every thread: `close` copies the table
 
     def close(
         self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None

@@ -204,9 +204,8 @@ class StepDriver:
         at = work.peer
         assert at is not None
         values = self.values
-        asked = messages.Run(
-            self.engine.handle, self.number, work.number, work.total, self._left(), self._how
-        )
+        left = 0 if self.deadline is None else self._left()
+        fields = messages.Run.pack(self.engine.handle, self.number, work.number, work.total, left, self._how)
         self.machine.sent(i)
         channel = at.acquire(self.deadline)
         fd = channel.fileno()
@@ -221,7 +220,7 @@ class StepDriver:
                 given = [value for n, value in enumerate(given) if n not in there]
             if self.deadline is not None:
                 channel.sock.settimeout(self._left() / 1000)
-            channel.send(RUN, asked.encode(), given)
+            channel.send(RUN, fields, given)
             channel.after = work.number
         except TimeoutError:
             late = self._late()
